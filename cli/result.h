@@ -1,0 +1,108 @@
+// What one simulation found, before it is written: the content of result.json, kernels.csv and the timeline.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/json_reader.h"
+#include "sim/program.h"
+
+namespace weft {
+
+struct IterationTimes {
+  double time_s = 0;
+  std::optional<double> forward_s, backward_s, backward_isolated_s, backward_slowdown;
+  double communication_s = 0, communication_exposed_s = 0, communication_overlapped_s = 0;
+  std::optional<double> optimizer_s;
+  double idle_s = 0;
+};
+
+struct SlowdownByCause {
+  double compute_units = 0, hbm = 0, cache = 0, links = 0;
+};  // seconds of added backward time
+
+struct CollectiveResult {
+  std::string name, kind, algorithm, protocol;
+  std::uint32_t channels = 0;
+  std::int64_t bytes = 0;
+  std::uint32_t ranks = 0;
+  double start_s = 0, end_s = 0, algbw_GBps = 0, busbw_GBps = 0;
+};
+
+struct GpuResult {
+  std::uint32_t id = 0;
+  std::optional<std::int64_t> peak_memory_bytes;
+  std::array<std::optional<std::int64_t>, kMemoryClassCount> memory;
+  std::optional<bool> fits;
+  std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_communication_bytes = 0;
+  double compute_unit_seconds_compute = 0, compute_unit_seconds_communication = 0, busy_fraction = 0;
+};
+
+struct LinkResult {
+  std::string name;
+  std::int64_t bytes = 0;
+  double busy_fraction = 0, peak_fraction = 0;
+};
+
+struct SwitchResult {
+  std::string name;
+  std::int64_t reduced_bytes = 0, multicast_bytes = 0, table_high_water_bytes = 0;
+  double table_stall_s = 0;
+};
+
+struct EngineResult {
+  double wall_s = 0;
+  std::uint32_t threads = 1;
+  std::int64_t memory_transactions = 0, packets = 0;
+  double simulated_s = 0, skipped_fraction = 0, sampling_error_estimate = 0;
+  std::int64_t peak_rss_bytes = 0;
+};
+
+// One operation that ran on a GPU: a row of kernels.csv and a slice of the timeline.
+struct OperationRecord {
+  std::uint32_t gpu = 0, stream = 0, op = 0, iteration = 0;
+  std::string name;
+  TrainingPhase phase = TrainingPhase::other;
+  bool communication = false;
+  double start_s = 0, end_s = 0;
+  std::optional<double> isolated_s;  // the same operation without communication beside it
+  SlowdownByCause causes;            // of (end - start) - isolated, summing to it
+};
+
+// A value over time for the timeline's counter tracks, sampled at a fixed period.
+struct CounterTrack {
+  std::string name, unit;
+  double period_s = 0;
+  std::vector<double> values;
+};
+
+struct OutOfMemory {
+  std::uint32_t gpu = 0;
+  std::string at;  // the operation
+  std::int64_t bytes_over = 0;
+  std::vector<std::pair<std::string, std::int64_t>> largest_holders;
+};
+
+struct RunResult {
+  Json config;
+  std::string config_sha256;
+  std::string status = "ok";  // "ok" | "out_of_memory" | "deadlock"
+  std::optional<OutOfMemory> out_of_memory;
+  IterationTimes iteration;
+  std::vector<double> per_iteration_s;
+  std::optional<SlowdownByCause> slowdown_by_cause;
+  std::optional<double> samples_per_s, tokens_per_s, scaling_efficiency;
+  std::vector<CollectiveResult> collectives;
+  std::vector<GpuResult> gpus;
+  std::vector<LinkResult> links;
+  std::vector<SwitchResult> switches;
+  EngineResult engine;
+  std::vector<OperationRecord> operations;
+  std::vector<CounterTrack> counters;
+  std::vector<std::string> notes;  // for people: what was guessed, what fell back
+};
+
+}  // namespace weft

@@ -1,0 +1,67 @@
+// A simulated system and one simulation of it, as a configuration describes them (../docs/formats.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "gpu_model/gpu_spec.h"
+#include "network/collective_spec.h"
+#include "network/network_spec.h"
+#include "sim/json_reader.h"
+#include "switch_reduce/reduce_spec.h"
+
+namespace weft {
+
+struct SystemSpec {
+  std::string name;
+  std::uint32_t max_gpus = 0;
+  GpuSpec gpu;
+  NetworkSpec network;
+  std::optional<ReduceSpec> switch_reduce;  // absent: no switch reduces
+  CollectiveSpec collectives;
+};
+
+struct TraceWorkload {
+  std::string file;
+  double host_time_scale = 1;
+};
+struct ModelWorkload {
+  std::string model;
+  std::uint32_t batch = 0;
+  std::string precision;
+  std::uint32_t sequence = 0;
+};
+struct CollectiveWorkload {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Bytes bytes;
+};
+
+enum class Mover { compute_units, copy_engine, endpoint_engine };
+enum class Fidelity { cycle, sampled };
+
+struct DataParallelConfig {
+  bool overlap = true;
+  double bucket_MiB = 25;
+  double first_bucket_MiB = 1;
+};
+
+struct RunConfig {
+  SystemSpec system;
+  std::uint32_t gpus = 1;
+  std::variant<TraceWorkload, ModelWorkload, CollectiveWorkload> workload;
+  DataParallelConfig scheme;  // name: data_parallel
+  AllReduceAlgorithm algorithm = AllReduceAlgorithm::automatic;
+  Mover mover = Mover::compute_units;
+  std::uint32_t gpus_per_process = 1;
+  std::uint32_t iterations = 1;
+  Fidelity fidelity = Fidelity::cycle;
+  std::uint32_t threads = 1;
+  std::uint64_t seed = 1;
+  Json resolved;       // every default written out: runs again to the same result
+  std::string sha256;  // of the resolved configuration without threads
+};
+
+}  // namespace weft

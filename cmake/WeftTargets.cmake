@@ -1,0 +1,56 @@
+# One library a folder, with the house's warnings and standard. A folder links only what it names, so a dependency that
+# points the wrong way does not link.
+
+option(WEFT_TIDY "Run clang-tidy beside the compiler" OFF)
+set(WEFT_SANITIZE "" CACHE STRING "Sanitizers, e.g. address,undefined")
+
+add_library(weft_options INTERFACE)
+target_compile_features(weft_options INTERFACE cxx_std_20)
+# Debian builds SystemC as C++17; a C++20 user must say so, or the library's version symbol is missing at link time.
+target_compile_definitions(weft_options INTERFACE SC_CPLUSPLUS=201703L)
+target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
+                       -Wold-style-cast -Woverloaded-virtual -Werror)
+target_include_directories(weft_options INTERFACE ${PROJECT_SOURCE_DIR})
+if(WEFT_SANITIZE)
+  target_compile_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE})
+endif()
+
+# weft_library(name PUBLIC deps... PRIVATE deps...): all .cpp files of the current folder.
+function(weft_library name)
+  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  if(NOT sources)
+    add_library(weft_${name} INTERFACE)
+    target_link_libraries(weft_${name} INTERFACE weft_options ${ARG_PUBLIC} ${ARG_PRIVATE})
+    return()
+  endif()
+  add_library(weft_${name} STATIC ${sources})
+  target_link_libraries(weft_${name} PUBLIC weft_options ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  if(WEFT_TIDY)
+    set_target_properties(weft_${name} PROPERTIES CXX_CLANG_TIDY clang-tidy)
+  endif()
+endfunction()
+
+# weft_test(folder deps...): tests/<folder>/*_test.cpp as one executable; each case is its own process under ctest.
+# Suites named *Formula*, *Validation* or *EndToEnd* get that label, all others "unit".
+function(weft_test folder)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*_test.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  set(target weft_test_${folder})
+  add_executable(${target} ${sources} ${CMAKE_CURRENT_SOURCE_DIR}/test_main.cpp)
+  target_link_libraries(${target} PRIVATE weft_options ${ARGN} GTest::gtest GTest::gmock PkgConfig::SYSTEMC)
+  target_compile_definitions(${target} PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WEFT_BINARY="$<TARGET_FILE:weft>")
+  add_dependencies(${target} weft)
+  foreach(label unit formula validation e2e)
+    set(filter_unit "-*Formula*:*Validation*:*EndToEnd*")
+    set(filter_formula "*Formula*")
+    set(filter_validation "*Validation*")
+    set(filter_e2e "*EndToEnd*")
+    gtest_discover_tests(${target} TEST_FILTER "${filter_${label}}" TEST_LIST ${target}_${label}_list
+                         DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 900)
+  endforeach()
+endfunction()

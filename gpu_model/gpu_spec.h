@@ -1,0 +1,67 @@
+// What a GPU is made of. Plain data, validated by the reader of system files; every number in configs/systems has its
+// source beside it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "sim/program.h"
+
+namespace weft {
+
+struct ComputeUnitSpec {
+  std::uint32_t max_threads = 2048;
+  std::uint32_t max_blocks = 32;
+  std::uint32_t registers = 65536;
+  std::uint32_t shared_memory_bytes = 0;                    // usable by blocks
+  std::uint32_t reserved_shared_memory_bytes = 0;           // taken by the system for each block
+  std::array<double, kPipeCount> flops_per_cycle{};         // dense, of one unit, by Pipe
+  std::array<double, kPipeCount> pipe_efficiency{1, 1, 1};  // best measured / peak
+  std::uint32_t max_outstanding_lines = 256;                // L1 misses in flight (128 B lines)
+  std::uint32_t l2_bytes_per_cycle = 64;                    // port between a unit and the crossbar, each way
+  std::uint32_t l1_bytes = 0;                               // L1 and shared memory together
+  std::uint32_t l1_latency_cycles = 0;
+};
+
+struct L2Spec {
+  std::int64_t bytes = 0;
+  std::uint32_t slices = 0;
+  std::uint32_t ways = 16;
+  std::uint32_t bytes_per_cycle = 64;    // of one slice
+  std::uint32_t hit_latency_cycles = 0;  // load to use, unloaded, through the crossbar
+};
+
+struct HbmSpec {
+  std::int64_t bytes = 0;
+  std::uint32_t channels = 0;
+  Bandwidth bandwidth;       // pins, all channels
+  Time latency;              // beyond an L2 hit, unloaded: row closed
+  std::uint32_t banks = 16;  // of a channel
+  std::uint32_t row_bytes = 1024;
+  Time row_cycle;                  // tRC: activate to activate of one bank
+  Time row_miss;                   // tRP + tRCD: what a row miss adds
+  Time turnaround;                 // bus idle between reads and writes, each way
+  std::uint32_t write_batch = 32;  // writes drained together (lines)
+  double refresh_share = 0;        // tRFC / tREFI
+  std::uint32_t queue_lines = 64;  // requests a channel holds before its slices stall
+};
+
+struct LaunchSpec {
+  Time device_latency;  // from the end of what it waited for to a kernel's first block, when already queued
+  Time host_issue;      // host time for one launch call
+  Time host_to_device;  // from the host's call to the device front end
+};
+
+struct GpuSpec {
+  std::string name;
+  std::uint32_t compute_units = 0;
+  Frequency clock;
+  ComputeUnitSpec compute_unit;
+  L2Spec l2;
+  HbmSpec hbm;
+  LaunchSpec launch;
+  Bandwidth host_link;  // PCIe or C2C, each way
+};
+
+}  // namespace weft

@@ -1,0 +1,128 @@
+// What a GPU executes: operations in the order in which the host issues them, on in-order streams, with waits between
+// streams. Schemes write programs, GPUs read them. Sizes in bytes, work in floating-point operations.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/ids.h"
+#include "sim/units.h"
+
+namespace weft {
+
+enum class TrainingPhase { forward, backward, optimizer, other };
+enum class DataType { fp32, tf32, fp16, bf16, fp64, fp8, int64, int32, int8 };
+[[nodiscard]] std::int64_t bytes_per_element(DataType type);
+[[nodiscard]] const char* to_string(TrainingPhase phase);
+[[nodiscard]] const char* to_string(DataType type);
+
+// The execution pipes of a compute unit with a rate of their own.
+enum class Pipe { tensor_fp16, tensor_tf32, fp32 };  // tensor_fp16 also does BF16
+inline constexpr std::size_t kPipeCount = 3;
+
+// A launch configuration, as CUDA's <<<>>> and the compiler fix it.
+struct LaunchShape {
+  std::array<std::uint32_t, 3> grid{1, 1, 1};   // thread blocks
+  std::array<std::uint32_t, 3> block{1, 1, 1};  // threads
+  std::uint32_t registers_per_thread = 32;
+  std::uint32_t shared_memory_bytes = 0;  // of a block, static and dynamic
+
+  [[nodiscard]] std::uint64_t blocks() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
+  [[nodiscard]] std::uint32_t threads_per_block() const { return block[0] * block[1] * block[2]; }
+  bool operator==(const LaunchShape&) const = default;
+};
+
+// The slice of a tensor that each block touches: block b touches bytes_per_block bytes from
+// base + ((b / divisor) % modulo) * bytes_per_block; modulo 0 means no wrap. So an elementwise kernel has divisor 1 and
+// modulo 0, and C[m,n] = A*B with tiles numbered row by row has divisor n_tiles for A and modulo n_tiles for B: the
+// reuse between blocks, and with it the traffic of L2 and HBM, follows from the addresses.
+struct Operand {
+  std::uint64_t base = 0;             // virtual address on the GPU, a multiple of 128
+  std::uint64_t bytes_per_block = 0;  // any size: the model rounds up to 32 B sectors
+  std::uint32_t divisor = 1;
+  std::uint32_t modulo = 0;
+  bool operator==(const Operand&) const = default;
+};
+
+// Where the numbers of a demand come from, best first.
+enum class DemandOrigin { counters, shapes, name };
+
+// What one kernel asks of a GPU. A block runs `iterations` rounds of load, compute, store; `stages` rounds are in
+// flight (software pipelining of a GEMM's main loop; resident warps of an elementwise kernel).
+struct KernelDemand {
+  LaunchShape shape;
+  std::vector<Operand> reads;
+  std::vector<Operand> writes;
+  std::array<double, kPipeCount> flops{};  // of the whole kernel
+  std::uint32_t iterations = 1;
+  std::uint32_t stages = 2;
+  bool write_at_end = false;  // a GEMM's epilogue, a reduction's result; else each round stores its part
+  DemandOrigin origin = DemandOrigin::shapes;
+  // Fitted by calibration from the kernel's time alone, never from an overlapped time. Both neutral by default.
+  double extra_cycles_per_block = 0;  // pipe cycles beyond the flops: instruction overhead, dependencies
+  double memory_scale = 1;            // on bytes, where the guess of the bytes was too high
+};
+
+enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, barrier };
+[[nodiscard]] const char* to_string(CollectiveKind kind);
+
+// One rank's part of a collective. Ranks meet by (group, sequence): the n-th collective of a group on one rank belongs
+// to the n-th on all others.
+struct CollectiveDemand {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Bytes bytes;  // of the input buffer of one rank
+  DataType type = DataType::fp32;
+  std::vector<GpuId> group;  // members, ascending
+  std::uint32_t sequence = 0;
+  std::uint64_t send_address = 0;
+  std::uint64_t receive_address = 0;  // equal to send_address: in place
+};
+
+// Host <-> device copies by a copy engine over the host link. Device-to-device copies and memsets are kernels.
+struct CopyDemand {
+  Bytes bytes;
+  bool to_device = true;
+  std::uint64_t address = 0;
+};
+
+enum class ProgramOpKind { kernel, collective, copy, host_wait };
+
+struct ProgramOp {
+  ProgramOpKind kind = ProgramOpKind::kernel;
+  std::string name;
+  std::string layer;  // may be empty
+  TrainingPhase phase = TrainingPhase::other;
+  std::uint32_t iteration = 0;
+  StreamId stream;              // not used by host_wait
+  std::vector<OpId> waits;      // earlier ops of this program that must have ended; stream order is implied
+  Time host_delay;              // host work between issuing the previous op (or the end of its host_wait) and this one
+  KernelDemand kernel;          // kind == kernel
+  CollectiveDemand collective;  // kind == collective
+  CopyDemand copy;              // kind == copy
+  Time measured_alone;          // from a trace: what calibration aims at; 0 when unknown
+};
+
+enum class MemoryClass { parameters, gradients, optimizer, activations, communication, workspace };
+inline constexpr std::size_t kMemoryClassCount = 6;
+[[nodiscard]] const char* to_string(MemoryClass memory_class);
+
+// Memory by class over the program: at the start of op `op`, `bytes` are allocated (negative: freed).
+struct MemoryEvent {
+  OpId op;
+  MemoryClass memory_class = MemoryClass::activations;
+  Bytes bytes;
+  std::string what;  // the tensor or group of tensors, for the out-of-memory message
+};
+
+struct Program {
+  std::vector<ProgramOp> ops;            // OpId is the index
+  std::vector<std::int32_t> priorities;  // one a stream, higher first; its size is the number of streams
+  std::vector<MemoryEvent> memory;       // ascending by op; empty when unknown (a trace)
+  std::uint32_t iterations = 1;
+  double samples_per_iteration = 0;  // of this GPU; 0 when unknown
+  double tokens_per_iteration = 0;
+};
+
+}  // namespace weft

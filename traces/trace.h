@@ -1,0 +1,66 @@
+// A recorded training run in memory, as weft's own trace format holds it (docs/formats.md): the GPU operations of each
+// rank with their launches, waits and collectives. Times in femtoseconds from the start of the trace.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/program.h"
+
+namespace weft {
+
+enum class TraceOpKind { kernel, copy, memset, collective, host_wait };
+
+struct TraceCollective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::optional<std::int64_t> elements;  // of the input; absent in old files
+  std::optional<DataType> type;
+  std::uint32_t group_size = 0;
+  std::vector<std::uint32_t> group_ranks;
+  std::string group_name;
+};
+
+struct TraceOp {
+  TraceOpKind kind = TraceOpKind::kernel;
+  std::string name;
+  std::string op;     // the operator that launched it, e.g. "aten::conv2d"; may be empty
+  std::string layer;  // may be empty
+  TrainingPhase phase = TrainingPhase::other;
+  std::uint32_t iteration = 0;
+  std::uint32_t stream = 0;
+  std::int64_t correlation = -1;
+  Time issued;          // start of the runtime call on the host; equal to start when unknown
+  Time issue_duration;  // of that call
+  Time start;
+  Time duration;
+  std::optional<LaunchShape> shape;
+  Bytes bytes;                 // of copies and memsets
+  std::string copy_direction;  // "DtoD", "HtoD", "DtoH", "PtoP"
+  std::optional<TraceCollective> collective;
+  std::vector<std::uint32_t> waits;  // indices of ops of this rank that this one waits for (event waits)
+};
+
+struct TraceIteration {
+  std::string name;
+  Time start;
+  Time end;
+};
+
+struct TraceRank {
+  std::uint32_t rank = 0;
+  std::string device;  // e.g. "NVIDIA A100-PG509-200"; empty when unknown
+  std::uint32_t compute_units = 0;
+  std::int64_t memory_bytes = 0;
+  std::vector<TraceOp> ops;  // ordered by issue time, then start
+  std::vector<TraceIteration> iterations;
+};
+
+struct Trace {
+  std::string source;
+  std::uint32_t world_size = 1;
+  std::vector<TraceRank> ranks;
+};
+
+}  // namespace weft

@@ -1,0 +1,88 @@
+// The operation graph: the centre of weft. Trace readers and the model zoo produce it, schemes turn it into programs.
+// Nodes are operations of one training step of one replica; edges are dependencies.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/program.h"
+
+namespace weft {
+
+struct Tensor {
+  std::string name;
+  Bytes bytes;
+  MemoryClass memory_class = MemoryClass::activations;
+};
+
+// One kernel operand before addresses are given: which tensor, and which slice of it each block touches (see Operand).
+struct TensorUse {
+  TensorId tensor;
+  std::uint64_t offset = 0;  // bytes into the tensor
+  std::uint64_t bytes_per_block = 0;
+  std::uint32_t divisor = 1;
+  std::uint32_t modulo = 0;
+};
+
+struct KernelNode {
+  LaunchShape shape;
+  std::vector<TensorUse> reads;
+  std::vector<TensorUse> writes;
+  std::array<double, kPipeCount> flops{};
+  std::uint32_t iterations = 1;
+  std::uint32_t stages = 2;
+  bool write_at_end = false;
+  DemandOrigin origin = DemandOrigin::shapes;
+};
+
+struct CollectiveNode {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Bytes bytes;
+  DataType type = DataType::fp32;
+  std::uint32_t group_size = 0;            // as recorded; 0: all GPUs of the run
+  std::vector<std::uint32_t> group_ranks;  // as recorded, may be empty
+};
+
+// What a trace recorded of an operation. Times are relative to the start of its iteration.
+struct Recorded {
+  std::uint32_t stream = 0;  // as numbered in the trace
+  Time issued;               // when the host issued it
+  Time started;
+  Time duration;
+  std::optional<Time> alone;  // median duration at this launch position without a collective beside it
+};
+
+enum class NodeKind { kernel, collective, copy, host_wait };
+
+struct Node {
+  NodeKind kind = NodeKind::kernel;
+  std::string name;
+  std::string layer;
+  TrainingPhase phase = TrainingPhase::other;
+  std::uint32_t iteration = 0;
+  std::vector<OpId> dependencies;  // earlier nodes; stream order of recorded nodes is implied
+  KernelNode kernel;
+  CollectiveNode collective;
+  CopyDemand copy;
+  std::optional<Recorded> recorded;
+  // Parameters whose gradient is final after this node, in the order in which they become so. Data parallelism fills
+  // its buckets from this.
+  std::vector<TensorId> gradients_ready;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Tensor> tensors;  // TensorId is the index
+  std::vector<Node> nodes;      // OpId is the index; in launch order: dependencies point backwards
+  std::uint32_t iterations = 1;
+  double samples_per_iteration = 0;
+  double tokens_per_iteration = 0;
+};
+
+// Throws InputError when a dependency or tensor does not exist, or when dependencies form a cycle (which they do as
+// soon as one points forwards). `source` names the file for the message.
+void validate(const Graph& graph, const std::string& source);
+
+}  // namespace weft
