@@ -1,0 +1,157 @@
+#include "gpu_model/alone.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+
+constexpr double kGoodEnough = 0.004;  // where the search stops: well inside the tolerance
+constexpr int kMostTries = 12;
+
+// One kernel, on an idle GPU whose L2 holds what `l2` holds.
+class Trial {
+ public:
+  Trial(const GpuSpec& gpu, const L2Cache& l2) : spec_(gpu), l2_(l2) {
+    program_.priorities = {0};
+    program_.ops.resize(1);
+    work_.program = &program_;
+    work_.scripts = {nullptr};
+  }
+
+  Time run(const ProgramOp& op) {
+    program_.ops.front() = op;
+    program_.ops.front().waits.clear();
+    program_.ops.front().stream = StreamId{0};
+    program_.ops.front().host_delay = Time(0);
+    gpu_.emplace(GpuId{0}, spec_, work_, LinkPorts());
+    gpu_->set_l2(l2_);
+    for (Time next = gpu_->next_activity(); next != Time::max(); next = gpu_->next_activity()) {
+      gpu_->advance(next + microseconds(100));
+    }
+    const OpTimes& times = gpu_->times().front();
+    return gpu_->clock().to_time(times.end) - gpu_->clock().to_time(times.start);
+  }
+  [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
+
+ private:
+  const GpuSpec& spec_;
+  const L2Cache& l2_;
+  Program program_;
+  GpuWork work_;
+  std::optional<Gpu> gpu_;
+};
+
+// Kernels of one name, shape and time alone need not be searched for twice.
+using Signature = std::tuple<std::string, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>;
+
+Signature signature(const ProgramOp& op) { return {op.name, op.kernel.shape.grid, op.kernel.shape.block}; }
+
+// One fitted parameter on one axis: from 0 upwards, pipe cycles of a block on top of those of its operations; from 0
+// downwards to -1, the share of its memory traffic that is taken away. At -1 a kernel does nothing but start.
+struct Fit {
+  double base_cycles;  // a scale for the positive side
+  void apply(double x, const KernelDemand& guess, KernelDemand& demand) const {
+    demand = guess;
+    if (x >= 0) {
+      demand.extra_cycles_per_block = guess.extra_cycles_per_block + x * base_cycles;
+    } else {
+      demand.memory_scale = std::max(0.0, guess.memory_scale * (1 + x));
+      for (double& flops : demand.flops) flops *= std::max(0.0, 1 + x);
+    }
+  }
+};
+
+class Calibrator {
+ public:
+  explicit Calibrator(const GpuSpec& gpu) : gpu_(gpu) {}
+
+  // Leaves the fitted demand in `op` and the last run in `trial`. Returns whether it is within the tolerance.
+  bool fit(ProgramOp& op, Trial& trial, std::int64_t& transactions) {
+    const KernelDemand guess = op.kernel;
+    const double target = to_seconds(op.measured_alone);
+    const double turns = std::max(1.0, static_cast<double>(guess.shape.blocks()) / gpu_.compute_units);
+    const Fit axis{cycles_of(op.measured_alone) / turns};
+    const auto time_at = [&](double x) {
+      axis.apply(x, guess, op.kernel);
+      const double t = to_seconds(trial.run(op));
+      transactions += trial.gpu().statistics().memory_transactions;
+      return t;
+    };
+    double best = std::numeric_limits<double>::max();
+    double best_x = 0;
+    double low = -1;  // x that is too fast
+    double high = 0;  // x that is too slow; meaningful once found
+    bool high_known = false;
+    const auto remembered = known_.find(signature(op));
+    double x = remembered == known_.end() ? 0 : remembered->second;
+    std::optional<std::pair<double, double>> before;
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      const double t = time_at(x);
+      const double error = std::abs(t - target) / target;
+      if (error < best) best = error, best_x = x;
+      if (error < kGoodEnough) break;
+      if (t < target) {
+        low = std::max(low, x);
+      } else {
+        high = high_known ? std::min(high, x) : x;
+        high_known = true;
+      }
+      // Secant where two points allow it, inside the bracket; a block's cycles add at most themselves to its time.
+      double next = x + (target - t) / to_seconds(op.measured_alone) * (x >= 0 && t < target ? 0.5 : 0.6);
+      if (before && before->second != t) next = x + (target - t) * (before->first - x) / (before->second - t);
+      before = {x, t};
+      if (high_known && (next >= high || next <= low)) next = (low + high) / 2;
+      if (!high_known && next <= low) next = low + 0.25;
+      next = std::max(next, -1.0);
+      if (next == x || (high_known && high - low < 1e-5)) break;
+      x = next;
+    }
+    if (best_x != x) time_at(best_x);
+    known_[signature(op)] = best_x;
+    return best <= kCalibrationTolerance;
+  }
+
+ private:
+  [[nodiscard]] double cycles_of(Time t) const { return to_seconds(t) * static_cast<double>(gpu_.clock.count()); }
+
+  const GpuSpec& gpu_;
+  std::map<Signature, double> known_;
+};
+
+}  // namespace
+
+AlonePass run_kernels_alone(Program& program, const GpuSpec& gpu, const std::function<void(double)>& progress) {
+  AlonePass pass;
+  pass.ops.resize(program.ops.size());
+  L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
+  Calibrator calibrator(gpu);
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    ProgramOp& op = program.ops[i];
+    if (op.kind != ProgramOpKind::kernel) continue;
+    Trial trial(gpu, l2);
+    if (op.measured_alone > Time(0)) {
+      ++pass.calibrated;
+      if (!calibrator.fit(op, trial, pass.memory_transactions)) ++pass.missed;
+    } else {
+      ++pass.uncalibrated;
+      trial.run(op);
+      pass.memory_transactions += trial.gpu().statistics().memory_transactions;
+    }
+    const OpTimes& times = trial.gpu().times().front();
+    const ClockDomain& clock = trial.gpu().clock();
+    pass.ops[i] = {clock.to_time(times.end) - clock.to_time(times.start), trial.gpu().ledger(OpId{0})};
+    l2 = trial.gpu().l2();
+    l2.rest();
+    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(program.ops.size()));
+  }
+  return pass;
+}
+
+}  // namespace weft

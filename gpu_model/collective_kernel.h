@@ -1,0 +1,38 @@
+// Collectives as kernels: what the communication library's thread blocks load, add, store and signal, on every rank.
+// All of it goes through compute units, L2, HBM and links like any other kernel's work.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu_model/gpu_spec.h"
+#include "gpu_model/phase.h"
+#include "network/collective_spec.h"
+
+namespace weft {
+
+struct CollectivePlan {
+  std::string algorithm;  // "ring" | "in_switch"
+  std::string protocol;   // "Simple"
+  std::uint32_t channels = 0;
+  std::uint32_t flags = 0;            // counters it uses on every GPU, from `first_flag`
+  std::vector<ScriptedKernel> ranks;  // by place in the group
+};
+
+struct CollectiveContext {
+  const GpuSpec* gpu = nullptr;
+  const CollectiveSpec* library = nullptr;
+  bool switch_reduces = false;
+  std::uint32_t gpus = 0;  // of the system: a multicast goes to all of them
+};
+
+// Buffers of the communication library, at the end of the memory of each GPU.
+[[nodiscard]] std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus);
+
+// Plans one collective of the group. Counters first_flag ... are its own. Throws InputError for what no algorithm here
+// does, and for in_switch where it cannot be: the switch does not reduce, or the group is not the whole system.
+[[nodiscard]] CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
+                                             AllReduceAlgorithm algorithm, std::uint32_t first_flag);
+
+}  // namespace weft

@@ -1,0 +1,101 @@
+#include "gpu_model/frontend.h"
+
+#include <algorithm>
+
+#include "sim/error.h"
+
+namespace weft {
+
+Frontend::Frontend(const Program& program, const LaunchSpec& launch, std::uint32_t gpus_per_process,
+                   const ClockDomain& clock)
+    : program_(&program),
+      host_issue_(clock.to_subcycles(launch.host_issue)),
+      collective_issue_(clock.to_subcycles(launch.host_collective_issue) * gpus_per_process),
+      host_to_device_(clock.to_subcycles(launch.host_to_device)),
+      clock_(clock),
+      missing_(program.ops.size(), 0),
+      times_(program.ops.size()) {
+  std::vector<std::vector<OpId>> dependents(program.ops.size());
+  std::vector<std::optional<OpId>> last_on_stream(program.priorities.size());
+  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+    const ProgramOp& op = program.ops[i];
+    if (op.kind == ProgramOpKind::host_wait) continue;
+    ++left_;
+    std::vector<OpId> predecessors;
+    for (const OpId wait : op.waits) {
+      WEFT_CHECK(wait.value < i, "a wait for a later operation");
+      // What the host waited for before it issued this op is over anyway.
+      if (program.ops[wait.value].kind != ProgramOpKind::host_wait) predecessors.push_back(wait);
+    }
+    WEFT_CHECK(op.stream.value < last_on_stream.size(), "an operation on a stream that does not exist");
+    auto& last = last_on_stream[op.stream.value];
+    if (last) predecessors.push_back(*last);
+    last = OpId{i};
+    std::sort(predecessors.begin(), predecessors.end());
+    predecessors.erase(std::unique(predecessors.begin(), predecessors.end()), predecessors.end());
+    missing_[i] = static_cast<std::uint32_t>(predecessors.size()) + 1;  // and its own arrival
+    for (const OpId before : predecessors) dependents[before.value].push_back(OpId{i});
+  }
+  for (const auto& list : dependents) {
+    first_dependent_.push_back(static_cast<std::uint32_t>(dependents_.size()));
+    dependents_.insert(dependents_.end(), list.begin(), list.end());
+  }
+  first_dependent_.push_back(static_cast<std::uint32_t>(dependents_.size()));
+}
+
+SubCycle Frontend::issue_time(const ProgramOp& op) const {
+  if (op.kind == ProgramOpKind::host_wait) return 0;
+  return op.kind == ProgramOpKind::collective ? std::max(host_issue_, collective_issue_) : host_issue_;
+}
+
+SubCycle Frontend::delay_before(std::size_t op) const {
+  const ProgramOp& next = program_->ops[op];
+  return std::max(issue_time(next), clock_.to_subcycles(next.host_delay));
+}
+
+std::optional<SubCycle> Frontend::first_step() const {
+  if (program_->ops.empty()) return std::nullopt;
+  return delay_before(0);
+}
+
+bool Frontend::waits_done(const ProgramOp& op) const {
+  return std::all_of(op.waits.begin(), op.waits.end(), [&](OpId wait) {
+    return program_->ops[wait.value].kind == ProgramOpKind::host_wait || times_[wait.value].end >= 0;
+  });
+}
+
+std::optional<Frontend::Issue> Frontend::step(SubCycle now) {
+  if (next_ == program_->ops.size()) return std::nullopt;
+  const ProgramOp& op = program_->ops[next_];
+  Issue issue;
+  if (op.kind == ProgramOpKind::host_wait) {
+    if (!waits_done(op)) {
+      host_waits_ = true;
+      return std::nullopt;
+    }
+    times_[next_] = {now, now, now, now};
+  } else {
+    issue.op = OpId{static_cast<std::uint32_t>(next_)};
+    issue.arrives = now + host_to_device_;
+    times_[next_].called = now - issue_time(op);
+  }
+  ++next_;
+  if (next_ < program_->ops.size()) issue.next_step = now + delay_before(next_);
+  return issue;
+}
+
+bool Frontend::arrived(OpId op) { return --missing_[op.value] == 0; }
+
+bool Frontend::completed(OpId op, SubCycle now, std::vector<OpId>& ready) {
+  times_[op.value].end = now;
+  --left_;
+  for (std::uint32_t i = first_dependent_[op.value]; i < first_dependent_[op.value + 1]; ++i) {
+    times_[dependents_[i].value].unblocked = now;
+    if (--missing_[dependents_[i].value] == 0) ready.push_back(dependents_[i]);
+  }
+  if (!host_waits_ || !waits_done(program_->ops[next_])) return false;
+  host_waits_ = false;
+  return true;
+}
+
+}  // namespace weft

@@ -1,0 +1,133 @@
+#include "gpu_model/gpu.h"
+
+#include <algorithm>
+
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+// Of an L2 hit's latency, the share of the way there: the request crosses the crossbar, the answer crosses it with the
+// data. Measured sums do not tell the two apart; a model choice that only shifts waiting between them.
+constexpr double kRequestShare = 0.4;
+
+SubCycle hit_latency(const GpuSpec& spec) { return cycles(std::int64_t{spec.l2.hit_latency_cycles}); }
+}  // namespace
+
+Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
+    : id_(id),
+      spec_(spec),
+      clock_(spec.clock),
+      work_(work),
+      frontend_(*work.program, spec.launch, work.gpus_per_process, clock_),
+      l2_(spec.l2, spec.hbm, spec.clock),
+      ports_(std::move(ports)),
+      request_latency_(static_cast<SubCycle>(static_cast<double>(hit_latency(spec)) * kRequestShare)),
+      l1_latency_(cycles(std::int64_t{spec.compute_unit.l1_latency_cycles})),
+      device_latency_(clock_.to_subcycles(spec.launch.device_latency)),
+      flags_(work.flags),
+      ledgers_(work.program->ops.size()) {
+  const SubCycle slice_time = cycles(static_cast<double>(kLineBytes) / spec.l2.bytes_per_cycle);
+  response_latency_ = hit_latency(spec) - request_latency_ - slice_time;
+  WEFT_CHECK(response_latency_ > 0, "the latency of an L2 hit is below its service time");
+  const ComputeUnitSpec& unit = spec.compute_unit;
+  const SubCycle line_time = cycles(static_cast<double>(kLineBytes) / unit.l2_bytes_per_cycle);
+  for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.emplace_back(unit, kCycle, line_time);
+  const double copy_bytes_per_cycle =
+      static_cast<double>(spec.host_link.count()) / static_cast<double>(spec.clock.count());
+  const SubCycle copy_time = cycles(kLineBytes / copy_bytes_per_cycle);
+  units_.emplace_back(unit, copy_time, copy_time);
+  if (const auto first = frontend_.first_step()) push(*first, Event{.kind = EventKind::host_step});
+}
+
+Time Gpu::next_activity() const {
+  const std::int64_t tick = wheel_.next();
+  return tick == TimingWheel<Event>::kNever ? Time::max() : clock_.to_time(cycles(tick));
+}
+
+void Gpu::push(SubCycle when, const Event& event) { wheel_.push(tick_at_or_after(when), event); }
+
+void Gpu::advance(Time until) {
+  for (std::size_t b = 0; b < ports_.size(); ++b) {
+    departures_.clear();  // nobody holds a buffer place for a packet that waits here: agents hold their own limits
+    ports_.bundle(b).in->credits.receive(
+        [&](const Credit& credit) { ports_.transmitter(b).receive_credit(credit, departures_); });
+    ports_.bundle(b).in->packets.receive([&](const Packet& packet) {
+      // Requests cross the crossbar to L2, answers go to their unit.
+      const SubCycle crossing = virtual_channel(packet.kind) == VirtualChannel::request ? request_latency_ : 0;
+      push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
+           Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(b), .agent = keep(packet)});
+    });
+  }
+  wheel_.run_until(tick_at_or_after(clock_.to_subcycles(until)), [this](const Event& event) { handle(event); });
+  sample(until);
+}
+
+void Gpu::sample(Time until) {
+  while (sampled_ + kStatisticsPeriod <= until) {
+    sampled_ += kStatisticsPeriod;
+    const HbmStatistics& hbm = l2_.hbm().statistics();
+    statistics_.hbm_bytes_by_period.push_back(hbm.read_bytes + hbm.write_bytes);
+  }
+}
+
+void Gpu::handle(const Event& event) {
+  switch (event.kind) {
+    case EventKind::load_at_l2:
+      on_load_at_l2(event);
+      return;
+    case EventKind::store_at_l2:
+      on_store_at_l2(event);
+      return;
+    case EventKind::flag_at_l2:
+      count_flag(event.line);
+      return;
+    case EventKind::response:
+      on_response(event);
+      return;
+    case EventKind::computed:
+      on_computed(event);
+      return;
+    case EventKind::resume:
+      run_agent(event.agent);
+      return;
+    case EventKind::egress:
+      on_egress(event);
+      return;
+    case EventKind::egress_reply:
+      submit(packets_[event.agent], event.gpu);
+      free_packets_.push_back(event.agent);
+      return;
+    case EventKind::ingress: {
+      const Packet packet = packets_[event.agent];
+      free_packets_.push_back(event.agent);
+      on_ingress(packet, event.gpu);
+      return;
+    }
+    case EventKind::flush_acknowledge:
+      acknowledgements_[event.agent].timer_runs = false;
+      flush_acknowledge(event.agent);
+      return;
+    case EventKind::store_credit: {
+      Unit& unit = units_[event.agent];
+      unit.stores_out -= event.extra;
+      wake(unit.store_waiters, unit.stores_out, unit.outstanding_limit);
+      return;
+    }
+    case EventKind::host_step:
+      host_step();
+      return;
+    case EventKind::op_arrives:
+      if (frontend_.arrived(OpId{event.agent}))
+        push(now() + device_latency_, Event{.kind = EventKind::op_starts, .agent = event.agent});
+      return;
+    case EventKind::op_starts:
+      start_op(OpId{event.agent});
+      return;
+    case EventKind::op_ends:
+      end_op(event.agent);
+      return;
+  }
+}
+
+}  // namespace weft

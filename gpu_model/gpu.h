@@ -1,0 +1,250 @@
+// One GPU: a host thread and streams, a work distributor, compute units, L1, crossbar, L2, HBM and the ports of its
+// links, at the grain of 128 B memory transactions. All of it is one chip of the engine and one event queue.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "gpu_model/frontend.h"
+#include "gpu_model/gpu_spec.h"
+#include "gpu_model/kernel_program.h"
+#include "gpu_model/l2_cache.h"
+#include "gpu_model/link_ports.h"
+#include "gpu_model/phase.h"
+#include "gpu_model/unit.h"
+#include "sim/engine.h"
+#include "sim/timing_wheel.h"
+
+namespace weft {
+
+// What a GPU runs. Everything outlives the GPU.
+struct GpuWork {
+  const Program* program = nullptr;
+  // By op: the part of a collective or copy; null for kernels.
+  std::vector<const ScriptedKernel*> scripts;
+  std::uint32_t flags = 0;  // counters that collectives meet at
+  std::uint32_t gpus_per_process = 1;
+};
+
+// Where the time of a kernel's blocks went. Cycles summed over blocks, or over lines where it says so.
+struct KernelLedger {
+  double block_queue = 0;  // from the kernel's start to the block's
+  double block_resident = 0;
+  double pipe_wait = 0;   // for the pipe of the unit, behind other blocks
+  double slice_wait = 0;  // lines: for L2 slices behind other requests
+  double hbm_wait = 0;    // lines: for HBM channels behind other requests
+  double miss_time = 0;   // lines: what L2 misses add without any waiting
+  double lines = 0;
+};
+
+struct GpuStatistics {
+  std::int64_t memory_transactions = 0;  // lines that reached L2, of local units and of links
+  std::int64_t hbm_communication_bytes = 0;
+  double unit_seconds_compute = 0;  // units that hold at least one block of a kernel, and none of a collective
+  double unit_seconds_communication = 0;
+  std::vector<std::int64_t> hbm_bytes_by_period;  // cumulative, one sample a kStatisticsPeriod
+};
+
+class Gpu final : public Chip {
+ public:
+  Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports);
+
+  void advance(Time until) override;
+  [[nodiscard]] Time next_activity() const override;
+
+  // Whether all operations have ended; if not when every chip sleeps, the run is stuck.
+  [[nodiscard]] bool done() const { return frontend_.done(); }
+  [[nodiscard]] const std::vector<OpTimes>& times() const { return frontend_.all_times(); }
+  [[nodiscard]] const KernelLedger& ledger(OpId op) const { return ledgers_[op.value]; }
+  [[nodiscard]] const GpuStatistics& statistics() const { return statistics_; }
+  [[nodiscard]] const L2Cache& l2() const { return l2_; }
+  // Before the first advance(): starts with what another L2 of the same kind holds.
+  void set_l2(const L2Cache& l2) { l2_ = l2; }
+  [[nodiscard]] const LinkPorts& ports() const { return ports_; }
+  [[nodiscard]] const ClockDomain& clock() const { return clock_; }
+
+ private:
+  enum class EventKind : std::uint8_t {
+    load_at_l2,
+    store_at_l2,
+    flag_at_l2,
+    response,      // of a load, at the unit
+    computed,      // a round left the pipe
+    resume,        // an agent goes on: started, a flag came, stores drained
+    egress,        // a request of an agent at the link ports
+    egress_reply,  // a reply to another GPU there
+    ingress,       // a packet that came by a link, at the GPU's edge
+    flush_acknowledge,
+    host_step,
+    store_credit,  // stores of a unit at its limit are done
+    op_arrives,
+    op_starts,
+    op_ends,
+  };
+  struct Event {
+    EventKind kind = EventKind::resume;
+    std::uint8_t sectors = 0;
+    std::uint16_t gpu = 0;
+    std::uint32_t line = 0;   // its place in L2 for *_at_l2, its address towards the links, or a flag
+    std::uint32_t agent = 0;  // or the op, or the place in packets_
+    std::uint32_t extra = 0;
+  };
+
+  // The warps of a resident block that follow one script. What each memory transaction touches comes first, in two
+  // cache lines of the host.
+  struct alignas(64) Agent {
+    std::uint32_t unit = 0;
+    std::uint32_t kernel = 0;  // in running_
+    std::uint32_t loads_out = 0;
+    std::uint32_t stores_out = 0;
+    std::uint32_t lines_in_flight = 0;
+    std::uint32_t returned = 0;  // lines of this phase
+    std::uint32_t needed = 0;    // returned lines at which the next round is complete
+    std::uint32_t rounds = 0;    // of this phase
+    std::uint32_t stages = 0;
+    std::uint32_t complete = 0;  // rounds whose loads are there
+    std::uint32_t computed = 0;  // rounds through the pipe
+    // Cursors: the round, stream and line to load and to store next.
+    std::uint32_t load_round = 0, load_line = 0, load_end = 0;
+    std::uint8_t load_stream = 0, store_stream = 0;
+    bool queued = false;    // among the waiters of its unit
+    bool at_fence = false;  // all issued; waits for its stores
+    bool finished = false;
+    bool waits = false;  // for a flag, before its first round
+    std::uint8_t load_count = 0, store_count = 0;
+    // The second line.
+    LineStream load;  // at the cursor
+    LineStream store;
+    std::uint32_t store_round = 0, store_line = 0, store_end = 0;
+    std::uint32_t next_waiter = 0;
+    // The rest.
+    SubCycle last_acknowledge = 0;
+    std::uint64_t block_number = 0;  // in the grid
+    std::uint32_t block = 0;         // in blocks_
+    std::uint32_t phase_index = 0;
+    const WarpScript* script = nullptr;  // null: the phases come from the kernel's program
+    Phase phase;
+  };
+  struct Block {
+    std::uint32_t unit = 0;
+    std::uint32_t kernel = 0;
+    std::uint32_t agents_left = 0;
+    SubCycle start = 0;
+  };
+  struct Running {
+    OpId op;
+    const ScriptedKernel* script = nullptr;
+    std::optional<KernelProgram> program;
+    BlockNeeds needs;
+    std::int32_t priority = 0;
+    bool communication = false;
+    bool on_copy_engine = false;
+    std::uint64_t blocks = 0;
+    std::uint64_t next_block = 0;
+    std::uint64_t blocks_done = 0;
+    std::uint64_t stores_out = 0;
+    SubCycle start = 0;
+    SubCycle last_acknowledge = 0;
+    std::uint32_t sequence = 0;  // number of the launch: tells kernels apart in L1
+  };
+  // Writes of other GPUs that are done but not yet acknowledged: acknowledgements are collected for a while.
+  struct Acknowledgement {
+    Packet packet;
+    std::uint16_t bundle = 0;
+    bool timer_runs = false;
+  };
+  struct Flag {
+    std::uint32_t count = 0;
+    std::uint32_t waiter = WaitQueue::kNone;
+    std::uint32_t value = 0;
+  };
+
+  // gpu.cpp: time and events
+  void handle(const Event& event);
+  void push(SubCycle when, const Event& event);
+  [[nodiscard]] SubCycle now() const { return cycles(wheel_.now()); }
+  void sample(Time until);
+
+  // gpu_control.cpp: host, streams, work distributor
+  void host_step();
+  void start_op(OpId op);
+  void end_op(std::uint32_t kernel);
+  void dispatch(std::uint32_t kernel);
+  void dispatch_on(std::uint32_t unit);
+  bool place_block(std::uint32_t kernel, std::uint32_t unit);
+  void end_block(std::uint32_t block);
+  void end_kernel_if_drained(std::uint32_t kernel);
+  void account_unit(std::uint32_t unit);
+
+  // gpu_agents.cpp: warps
+  void enter_phase(std::uint32_t index);
+  bool flags_counted(std::uint32_t index);
+  static void next_load_stream(Agent& agent);
+  static void next_store_stream(Agent& agent);
+  void run_agent(std::uint32_t index);
+  bool issue_stores(std::uint32_t index);
+  bool issue_loads(std::uint32_t index);
+  bool finish_phase(std::uint32_t index);
+  void finish_agent(std::uint32_t index);
+  void rounds_complete(std::uint32_t index);
+  void wait_at(WaitQueue& queue, std::uint32_t index);
+  void wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t limit);
+  void issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, bool is_load);
+  void post(std::uint32_t index, const FlagPost& post);
+  void on_response(const Event& event);
+  void on_computed(const Event& event);
+  void stores_done(std::uint32_t agent, std::uint32_t count, SubCycle when);
+
+  // gpu_memory.cpp: L2 and links
+  void on_load_at_l2(const Event& event);
+  void on_store_at_l2(const Event& event);
+  void count_flag(std::uint32_t flag);
+  void on_egress(const Event& event);
+  void on_ingress(const Packet& packet, std::uint16_t bundle);
+  void send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when);
+  void acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when);
+  void flush_acknowledge(std::uint32_t place);
+  void submit(const Packet& packet, std::uint16_t bundle);
+  void give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when);
+  void count_communication(const L2Cache::Access& access, bool communication);
+  std::uint32_t keep(const Packet& packet);
+
+  GpuId id_;
+  GpuSpec spec_;
+  ClockDomain clock_;
+  GpuWork work_;
+  Frontend frontend_;
+  L2Cache l2_;
+  LinkPorts ports_;
+  TimingWheel<Event> wheel_;
+
+  SubCycle request_latency_;   // unit or link port to L2 slice
+  SubCycle response_latency_;  // L2 slice to unit or link port
+  SubCycle l1_latency_;
+  SubCycle device_latency_;
+
+  std::vector<Unit> units_;  // the last one is the copy engine
+  std::vector<Agent> agents_;
+  std::vector<std::uint32_t> free_agents_;
+  std::vector<Block> blocks_;
+  std::vector<std::uint32_t> free_blocks_;
+  std::vector<Running> running_;
+  std::vector<std::uint32_t> free_running_;
+  std::vector<std::uint32_t> active_;  // kernels with blocks to place, by priority and age
+  std::vector<Flag> flags_;
+  std::vector<KernelLedger> ledgers_;
+  std::vector<Packet> packets_;
+  std::vector<std::uint32_t> free_packets_;
+  std::vector<Acknowledgement> acknowledgements_;
+  std::vector<Departure> departures_;
+  std::vector<OpId> ready_;
+  std::uint32_t next_unit_ = 0;
+  std::uint32_t launches_ = 0;
+  SubCycle distributor_free_ = 0;
+  Time sampled_;
+  GpuStatistics statistics_;
+};
+
+}  // namespace weft

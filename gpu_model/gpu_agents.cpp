@@ -1,0 +1,301 @@
+// Warps: they load, compute and store the rounds of their phases, as far as ports, pipes and outstanding requests let
+// them.
+#include <algorithm>
+
+#include "gpu_model/gpu.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+// The lines of a stream that belong to rounds before `round`.
+std::uint32_t lines_before(const LineStream& stream, std::uint32_t round, std::uint32_t rounds) {
+  return static_cast<std::uint32_t>(std::uint64_t{stream.lines} * round / rounds);
+}
+
+std::uint8_t sectors_of(const LineStream& stream, std::uint32_t line) {
+  if (line == 0) return stream.first_sectors;
+  return line + 1 == stream.lines ? stream.last_sectors : std::uint8_t{15};
+}
+}  // namespace
+
+// Puts the cursors of a new phase to its start.
+void Gpu::enter_phase(std::uint32_t index) {
+  Agent& agent = agents_[index];
+  const Phase& phase = agent.phase;
+  agent.rounds = phase.rounds;
+  agent.stages = phase.stages;
+  agent.load_count = phase.load_count;
+  agent.store_count = phase.store_count;
+  agent.waits = phase.wait_count > 0;
+  agent.returned = agent.complete = agent.computed = agent.needed = 0;
+  for (std::uint32_t s = 0; s < phase.load_count; ++s) agent.needed += lines_before(phase.loads[s], 1, phase.rounds);
+  agent.load_round = agent.store_round = 0;
+  agent.load_stream = agent.store_stream = 0;
+  next_load_stream(agent);
+  next_store_stream(agent);
+}
+
+// Sets the cursor to the part of the stream that belongs to the round.
+void Gpu::next_load_stream(Agent& agent) {
+  if (agent.load_stream >= agent.load_count || agent.load_round >= agent.rounds) return;
+  agent.load = agent.phase.loads[agent.load_stream];
+  agent.load_line = lines_before(agent.load, agent.load_round, agent.rounds);
+  agent.load_end = lines_before(agent.load, agent.load_round + 1, agent.rounds);
+}
+
+void Gpu::next_store_stream(Agent& agent) {
+  if (agent.store_stream >= agent.store_count || agent.store_round >= agent.rounds) return;
+  agent.store = agent.phase.stores[agent.store_stream];
+  agent.store_line = lines_before(agent.store, agent.store_round, agent.rounds);
+  agent.store_end = lines_before(agent.store, agent.store_round + 1, agent.rounds);
+}
+
+// False while a flag that the phase waits for has not counted far enough; the flag then resumes the agent.
+bool Gpu::flags_counted(std::uint32_t index) {
+  Phase& phase = agents_[index].phase;
+  while (phase.wait_count > 0) {
+    const FlagWait wait = phase.waits[phase.wait_count - 1U];
+    Flag& flag = flags_[wait.flag];
+    if (flag.count < wait.value) {
+      WEFT_CHECK(flag.waiter == WaitQueue::kNone || flag.waiter == index, "two groups of warps wait for one flag");
+      flag.waiter = index;
+      flag.value = wait.value;
+      return false;
+    }
+    --phase.wait_count;
+  }
+  agents_[index].waits = false;
+  return true;
+}
+
+void Gpu::run_agent(std::uint32_t index) {
+  for (;;) {
+    Agent& agent = agents_[index];
+    if (agent.finished || agent.queued) return;
+    if (agent.at_fence) {
+      if (agent.stores_out != 0) return;
+      agent.at_fence = false;
+    } else {
+      if (agent.waits && !flags_counted(index)) return;
+      if (agent.returned >= agent.needed) rounds_complete(index);
+      if (!issue_stores(index) || !issue_loads(index)) return;
+      if (agent.store_round != agent.rounds) return;
+      if (agent.phase.post_count > 0 && agent.stores_out != 0) {
+        agent.at_fence = true;
+        return;
+      }
+    }
+    if (!finish_phase(index)) return;
+  }
+}
+
+// Rounds whose loads are all there go to the pipe, or are through at once when they compute nothing.
+void Gpu::rounds_complete(std::uint32_t index) {
+  Agent& agent = agents_[index];
+  const Phase& phase = agent.phase;
+  while (agent.complete < phase.rounds && agent.returned >= agent.needed) {
+    if (phase.load_count == 0 && phase.compute > 0 && agent.complete > agent.computed) return;  // one at a time
+    ++agent.complete;
+    for (std::uint32_t s = 0; s < phase.load_count; ++s) {
+      agent.needed += lines_before(phase.loads[s], agent.complete + 1, phase.rounds) -
+                      lines_before(phase.loads[s], agent.complete, phase.rounds);
+    }
+    if (phase.compute == 0) {
+      ++agent.computed;
+      continue;
+    }
+    SubCycle& pipe_free = units_[agent.unit].pipe_free[static_cast<std::size_t>(phase.pipe)];
+    const SubCycle start = std::max(pipe_free, now());
+    ledgers_[running_[agent.kernel].op.value].pipe_wait += static_cast<double>(start - now());
+    pipe_free = start + phase.compute;
+    push(pipe_free, Event{.kind = EventKind::computed, .agent = index});
+  }
+}
+
+// False when the agent must wait for an outstanding store of its unit.
+bool Gpu::issue_stores(std::uint32_t index) {
+  Agent& agent = agents_[index];
+  Unit& unit = units_[agent.unit];
+  while (agent.store_round < agent.computed) {
+    while (agent.store_stream < agent.store_count) {
+      for (; agent.store_line < agent.store_end; ++agent.store_line) {
+        if (unit.stores_out >= unit.outstanding_limit) {
+          wait_at(unit.store_waiters, index);
+          return false;
+        }
+        ++unit.stores_out;
+        ++agent.stores_out;
+        ++running_[agent.kernel].stores_out;
+        issue(index, agent.store, agent.store_line, false);
+      }
+      ++agent.store_stream;
+      next_store_stream(agent);
+    }
+    ++agent.store_round;
+    agent.store_stream = 0;
+    next_store_stream(agent);
+  }
+  return true;
+}
+
+// False when the agent must wait for an outstanding load, its own or of its unit.
+bool Gpu::issue_loads(std::uint32_t index) {
+  Agent& agent = agents_[index];
+  Unit& unit = units_[agent.unit];
+  const std::uint32_t last = std::min(agent.rounds, agent.computed + agent.stages);
+  while (agent.load_round < last) {
+    while (agent.load_stream < agent.load_count) {
+      for (; agent.load_line < agent.load_end; ++agent.load_line) {
+        if (agent.loads_out >= agent.lines_in_flight) return false;  // an own response resumes it
+        if (unit.loads_out >= unit.outstanding_limit) {
+          wait_at(unit.load_waiters, index);
+          return false;
+        }
+        ++unit.loads_out;
+        ++agent.loads_out;
+        issue(index, agent.load, agent.load_line, true);
+      }
+      ++agent.load_stream;
+      next_load_stream(agent);
+    }
+    ++agent.load_round;
+    agent.load_stream = 0;
+    next_load_stream(agent);
+  }
+  return true;
+}
+
+void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, bool is_load) {
+  Agent& agent = agents_[index];
+  Unit& unit = units_[agent.unit];
+  const LineAddress address = stream.first + line;
+  const std::uint8_t sectors = sectors_of(stream, line);
+  if (is_load && stream.through_l1 && unit.l1.access(address, running_[agent.kernel].sequence)) {
+    push(now() + l1_latency_, Event{.kind = EventKind::response, .agent = index});
+    return;
+  }
+  const SubCycle leaves = std::max(unit.out_free, now());
+  unit.out_free = leaves + (is_load ? unit.load_request_time : unit.port_line_time);
+  Event event{.sectors = sectors, .gpu = stream.gpu, .agent = index};
+  if (stream.target == Target::local) {
+    const L2Cache::Place place = l2_.place(address);
+    l2_.prefetch(place);
+    event.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2;
+    event.line = static_cast<std::uint32_t>(place);
+  } else {
+    const bool multicast = stream.target == Target::multicast;
+    const PacketKind kind = is_load ? (multicast ? PacketKind::multicast_read : PacketKind::read)
+                                    : (multicast ? PacketKind::multicast_write : PacketKind::write);
+    event.kind = EventKind::egress;
+    event.line = address;
+    event.extra = static_cast<std::uint32_t>(kind);
+  }
+  push(leaves + request_latency_, event);
+}
+
+// False when that was the last phase; the agent is gone then.
+bool Gpu::finish_phase(std::uint32_t index) {
+  for (std::uint32_t i = 0; i < agents_[index].phase.post_count; ++i) post(index, agents_[index].phase.posts[i]);
+  Agent& agent = agents_[index];
+  ++agent.phase_index;
+  const Running& kernel = running_[agent.kernel];
+  if (agent.script != nullptr ? agent.phase_index == agent.script->phases.size()
+                              : agent.phase_index == kernel.program->phases()) {
+    finish_agent(index);
+    return false;
+  }
+  if (agent.script != nullptr) {
+    agent.phase = agent.script->phases[agent.phase_index];
+  } else {
+    agent.phase = kernel.program->phase(agent.block_number, agent.phase_index);
+  }
+  enter_phase(index);
+  return true;
+}
+
+void Gpu::post(std::uint32_t index, const FlagPost& flag) {
+  Event event{.kind = EventKind::flag_at_l2, .gpu = flag.gpu, .line = flag.flag, .agent = index};
+  if (flag.target != Target::local) {
+    event.kind = EventKind::egress;
+    event.extra =
+        static_cast<std::uint32_t>(flag.target == Target::multicast ? PacketKind::multicast_flag : PacketKind::flag);
+  }
+  push(now() + request_latency_, event);
+}
+
+void Gpu::finish_agent(std::uint32_t index) {
+  Agent& agent = agents_[index];
+  agent.finished = true;
+  const std::uint32_t block = agent.block;
+  if (agent.stores_out == 0) free_agents_.push_back(index);  // else when the last one is done
+  if (--blocks_[block].agents_left == 0) end_block(block);
+}
+
+void Gpu::on_response(const Event& event) {
+  Agent& agent = agents_[event.agent];
+  Unit& unit = units_[agent.unit];
+  --unit.loads_out;
+  --agent.loads_out;
+  ++agent.returned;
+  KernelLedger& ledger = ledgers_[running_[agent.kernel].op.value];
+  ledger.lines += 1;
+  ledger.slice_wait += event.extra & 0xffffU;
+  ledger.hbm_wait += event.extra >> 16;
+  ledger.miss_time += event.line;
+  run_agent(event.agent);
+  wake(unit.load_waiters, unit.loads_out, unit.outstanding_limit);
+}
+
+void Gpu::on_computed(const Event& event) {
+  ++agents_[event.agent].computed;
+  run_agent(event.agent);
+}
+
+void Gpu::wait_at(WaitQueue& queue, std::uint32_t index) {
+  Agent& agent = agents_[index];
+  agent.queued = true;
+  agent.next_waiter = WaitQueue::kNone;
+  if (queue.empty()) {
+    queue.first = index;
+  } else {
+    agents_[queue.last].next_waiter = index;
+  }
+  queue.last = index;
+}
+
+// Waiters go on until the unit is at its limit again. Who cannot go on queues up again only there, so this ends.
+void Gpu::wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t limit) {
+  while (!queue.empty() && outstanding < limit) {
+    const std::uint32_t index = queue.first;
+    queue.first = agents_[index].next_waiter;
+    agents_[index].queued = false;
+    run_agent(index);
+  }
+}
+
+// `count` stores of the agent are done at `when`, as the slice or the acknowledgement says.
+void Gpu::stores_done(std::uint32_t index, std::uint32_t count, SubCycle when) {
+  Agent& agent = agents_[index];
+  Unit& unit = units_[agent.unit];
+  Running& kernel = running_[agent.kernel];
+  WEFT_CHECK(agent.stores_out >= count, "more stores acknowledged than issued");
+  agent.stores_out -= count;
+  if (unit.store_waiters.empty()) {
+    unit.stores_out -= count;
+  } else {  // the unit is at its limit: it matters when it hears of this
+    push(when, Event{.kind = EventKind::store_credit, .agent = agent.unit, .extra = count});
+  }
+  kernel.stores_out -= count;
+  agent.last_acknowledge = std::max(agent.last_acknowledge, when);
+  kernel.last_acknowledge = std::max(kernel.last_acknowledge, when);
+  if (agent.finished) {
+    const std::uint32_t slot = agent.kernel;
+    if (agent.stores_out == 0) free_agents_.push_back(index);
+    if (kernel.stores_out == 0) end_kernel_if_drained(slot);
+  } else if (agent.at_fence && agent.stores_out == 0) {
+    push(agent.last_acknowledge, Event{.kind = EventKind::resume, .agent = index});
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,192 @@
+// Host, streams and work distributor.
+#include <algorithm>
+
+#include "gpu_model/gpu.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+// Blocks the distributor starts: one a cycle. Not published; block start times in profiles are consistent with about
+// that, and a grid of 132 blocks then starts within 75 ns.
+constexpr SubCycle kBlockStart = kCycle;
+}  // namespace
+
+void Gpu::host_step() {
+  const auto issue = frontend_.step(now());
+  if (!issue) return;
+  if (issue->op) push(issue->arrives, Event{.kind = EventKind::op_arrives, .agent = issue->op->value});
+  if (issue->next_step) push(*issue->next_step, Event{.kind = EventKind::host_step});
+}
+
+void Gpu::start_op(OpId op) {
+  std::uint32_t slot = 0;
+  if (free_running_.empty()) {
+    slot = static_cast<std::uint32_t>(running_.size());
+    running_.emplace_back();
+  } else {
+    slot = free_running_.back();
+    free_running_.pop_back();
+  }
+  const ProgramOp& described = frontend_.program().ops[op.value];
+  Running& kernel = running_[slot];
+  kernel = Running{};
+  kernel.op = op;
+  kernel.start = now();
+  kernel.sequence = launches_++;
+  kernel.priority = frontend_.program().priorities[described.stream.value];
+  frontend_.times(op).start = now();
+  if (described.kind == ProgramOpKind::kernel) {
+    kernel.program.emplace(described.kernel, spec_, described.name);
+    kernel.needs = kernel.program->needs();
+    kernel.blocks = kernel.program->blocks();
+  } else {
+    kernel.script = work_.scripts[op.value];
+    WEFT_CHECK(kernel.script != nullptr, "a collective or copy without a script");
+    kernel.communication = described.kind == ProgramOpKind::collective;
+    kernel.on_copy_engine = described.kind == ProgramOpKind::copy;
+    kernel.needs = block_needs(spec_.compute_unit, kernel.script->threads_per_block,
+                               kernel.script->registers_per_thread, kernel.script->shared_memory_bytes);
+    kernel.blocks = kernel.script->blocks.size();
+  }
+  const auto before = [this](std::uint32_t a, std::uint32_t b) {
+    return running_[a].priority != running_[b].priority ? running_[a].priority > running_[b].priority
+                                                        : running_[a].sequence < running_[b].sequence;
+  };
+  active_.insert(std::upper_bound(active_.begin(), active_.end(), slot, before), slot);
+  if (kernel.blocks == 0) {
+    push(now(), Event{.kind = EventKind::op_ends, .agent = slot});
+  } else {
+    dispatch(slot);
+  }
+}
+
+void Gpu::end_op(std::uint32_t slot) {
+  const OpId op = running_[slot].op;
+  if (const auto at = std::find(active_.begin(), active_.end(), slot); at != active_.end()) active_.erase(at);
+  running_[slot].program.reset();
+  free_running_.push_back(slot);
+  ready_.clear();
+  if (frontend_.completed(op, now(), ready_)) {
+    // The host polls: it sees the end one way later, as it takes a launch to get here.
+    push(now() + clock_.to_subcycles(spec_.launch.host_to_device), Event{.kind = EventKind::host_step});
+  }
+  for (const OpId next : ready_) {
+    push(now() + device_latency_, Event{.kind = EventKind::op_starts, .agent = next.value});
+  }
+}
+
+// Breadth first: one block a unit and pass, as long as one fits anywhere.
+void Gpu::dispatch(std::uint32_t slot) {
+  Running& kernel = running_[slot];
+  if (kernel.on_copy_engine) {
+    while (kernel.next_block < kernel.blocks) place_block(slot, spec_.compute_units);
+    return;
+  }
+  for (bool placed = true; placed && kernel.next_block < kernel.blocks;) {
+    placed = false;
+    for (std::uint32_t i = 0; i < spec_.compute_units && kernel.next_block < kernel.blocks; ++i) {
+      const std::uint32_t unit = next_unit_;
+      next_unit_ = next_unit_ + 1 == spec_.compute_units ? 0 : next_unit_ + 1;
+      placed = place_block(slot, unit) || placed;
+    }
+  }
+}
+
+// A block has left the unit: kernels take the place in the order of priority and age.
+void Gpu::dispatch_on(std::uint32_t unit) {
+  for (const std::uint32_t slot : active_) {
+    while (running_[slot].next_block < running_[slot].blocks && place_block(slot, unit)) {
+    }
+  }
+}
+
+bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index) {
+  Running& kernel = running_[slot];
+  Unit& unit = units_[unit_index];
+  if (!kernel.on_copy_engine) {
+    if (!unit.slots.fits(kernel.needs)) return false;
+    account_unit(unit_index);
+    unit.slots.take(kernel.needs);
+    ++(kernel.communication ? unit.communication_blocks : unit.compute_blocks);
+  }
+  std::uint32_t block = 0;
+  if (free_blocks_.empty()) {
+    block = static_cast<std::uint32_t>(blocks_.size());
+    blocks_.emplace_back();
+  } else {
+    block = free_blocks_.back();
+    free_blocks_.pop_back();
+  }
+  distributor_free_ = std::max(distributor_free_, now()) + kBlockStart;
+  const std::uint64_t number = kernel.next_block++;
+  const std::uint32_t groups =
+      kernel.script == nullptr ? 1 : static_cast<std::uint32_t>(kernel.script->blocks[number].size());
+  blocks_[block] = {unit_index, slot, groups, distributor_free_};
+  ledgers_[kernel.op.value].block_queue += static_cast<double>(distributor_free_ - kernel.start);
+  for (std::uint32_t group = 0; group < groups; ++group) {
+    std::uint32_t index = 0;
+    if (free_agents_.empty()) {
+      index = static_cast<std::uint32_t>(agents_.size());
+      agents_.emplace_back();
+    } else {
+      index = free_agents_.back();
+      free_agents_.pop_back();
+    }
+    Agent& agent = agents_[index];
+    agent = Agent{};
+    agent.unit = unit_index;
+    agent.block = block;
+    agent.block_number = number;
+    agent.kernel = slot;
+    if (kernel.script == nullptr) {
+      agent.lines_in_flight = kernel.program->lines_in_flight();
+      agent.phase = kernel.program->phase(number, 0);
+    } else {
+      agent.script = &kernel.script->blocks[number][group];
+      agent.lines_in_flight = agent.script->lines_in_flight;
+      WEFT_CHECK(!agent.script->phases.empty(), "a script without phases");
+      agent.phase = agent.script->phases.front();
+    }
+    enter_phase(index);
+    const SubCycle latency = kernel.script == nullptr ? 0 : kernel.script->start_latency;
+    push(distributor_free_ + latency, Event{.kind = EventKind::resume, .agent = index});
+  }
+  return true;
+}
+
+void Gpu::end_block(std::uint32_t index) {
+  const Block block = blocks_[index];
+  free_blocks_.push_back(index);
+  Running& kernel = running_[block.kernel];
+  ++kernel.blocks_done;
+  ledgers_[kernel.op.value].block_resident += static_cast<double>(now() - block.start);
+  if (!kernel.on_copy_engine) {
+    account_unit(block.unit);
+    Unit& unit = units_[block.unit];
+    unit.slots.release(kernel.needs);
+    --(kernel.communication ? unit.communication_blocks : unit.compute_blocks);
+    dispatch_on(block.unit);
+  }
+  end_kernel_if_drained(block.kernel);
+}
+
+// A kernel has ended when its blocks are through and what they stored is done.
+void Gpu::end_kernel_if_drained(std::uint32_t slot) {
+  const Running& kernel = running_[slot];
+  if (kernel.blocks_done != kernel.blocks || kernel.stores_out != 0) return;
+  push(std::max(now(), kernel.last_acknowledge), Event{.kind = EventKind::op_ends, .agent = slot});
+}
+
+void Gpu::account_unit(std::uint32_t index) {
+  Unit& unit = units_[index];
+  const double held = to_seconds(clock_.to_time(now() - unit.accounted));
+  unit.accounted = now();
+  if (unit.communication_blocks > 0) {
+    statistics_.unit_seconds_communication += held;
+  } else if (unit.compute_blocks > 0) {
+    statistics_.unit_seconds_compute += held;
+  }
+}
+
+}  // namespace weft

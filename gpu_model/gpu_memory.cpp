@@ -1,0 +1,178 @@
+// L2 and links.
+#include <algorithm>
+
+#include "gpu_model/gpu.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+// Acknowledgements are collected: about 0.15 flit a packet on the wire (what duplex NVLink copies lose), so up to 8
+// together, and none waits longer than it takes to collect them at full rate.
+constexpr std::uint32_t kCollectedAcknowledgements = 8;
+constexpr SubCycle kAcknowledgeTimer = cycles(std::int64_t{96});
+constexpr std::uint32_t kPlacesPerSource = 64;
+constexpr std::uint8_t kFlagBytes = 16;
+
+std::uint32_t clamp16(SubCycle t) {
+  return static_cast<std::uint32_t>(std::min<SubCycle>(t >> kSubCycleShift, 0xffff));
+}
+}  // namespace
+
+void Gpu::count_communication(const L2Cache::Access& access, bool communication) {
+  ++statistics_.memory_transactions;
+  if (communication) statistics_.hbm_communication_bytes += access.hbm_bytes;
+}
+
+void Gpu::on_load_at_l2(const Event& event) {
+  const L2Cache::Access access = l2_.read(L2Cache::Place{event.line}, event.sectors, now());
+  const Agent& agent = agents_[event.agent];
+  count_communication(access, running_[agent.kernel].communication);
+  Unit& unit = units_[agent.unit];
+  const SubCycle arrives = std::max(access.done + response_latency_, unit.in_free + unit.port_line_time);
+  unit.in_free = arrives;
+  push(arrives, Event{.kind = EventKind::response,
+                      .line = static_cast<std::uint32_t>(access.miss_time >> kSubCycleShift),
+                      .agent = event.agent,
+                      .extra = clamp16(access.hbm_wait) << 16 | clamp16(access.slice_wait)});
+}
+
+void Gpu::on_store_at_l2(const Event& event) {
+  const L2Cache::Access access = l2_.write(L2Cache::Place{event.line}, event.sectors, now());
+  const Running& kernel = running_[agents_[event.agent].kernel];
+  count_communication(access, kernel.communication);
+  ledgers_[kernel.op.value].slice_wait += static_cast<double>(access.slice_wait >> kSubCycleShift);
+  stores_done(event.agent, 1, access.done + response_latency_);
+}
+
+void Gpu::count_flag(std::uint32_t index) {
+  Flag& flag = flags_[index];
+  ++flag.count;
+  if (flag.waiter == WaitQueue::kNone || flag.count < flag.value) return;
+  push(now() + response_latency_, Event{.kind = EventKind::resume, .agent = flag.waiter});  // the poll comes back
+  flag.waiter = WaitQueue::kNone;
+}
+
+void Gpu::on_egress(const Event& event) {
+  Packet packet;
+  packet.kind = static_cast<PacketKind>(event.extra);
+  packet.line = event.line;
+  packet.agent = event.agent;
+  packet.source = static_cast<std::uint16_t>(id_.value);
+  packet.destination = event.gpu;
+  const bool multicast = packet.kind == PacketKind::multicast_write;
+  if (packet.kind == PacketKind::write || multicast) packet.payload = kLineBytes;
+  if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) packet.payload = kFlagBytes;
+  packet.entry = multicast ? 1 : 0;
+  const LinkPorts::Lane lane = ports_.lane_of(event.line, event.gpu);
+  packet.lane = lane.lane;
+  submit(packet, static_cast<std::uint16_t>(lane.bundle));
+}
+
+void Gpu::submit(const Packet& packet, std::uint16_t bundle) {
+  Time start;
+  // Who waits for a credit waits in the transmitter; agents are bounded by their outstanding requests.
+  static_cast<void>(ports_.transmitter(bundle).submit(packet, clock_.to_time(now()), 0, start));
+}
+
+void Gpu::give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when) {
+  ports_.bundle(bundle).out->credits.send(
+      {clock_.to_time(when) + ports_.latency(), packet.lane, virtual_channel(packet.kind)});
+}
+
+void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
+  switch (packet.kind) {
+    case PacketKind::read:
+    case PacketKind::multicast_read: {
+      const L2Cache::Access access = l2_.read(l2_.place(packet.line), 15, now());
+      count_communication(access, true);
+      give_credit(packet, bundle, access.started);
+      send_reply(packet, packet.kind == PacketKind::read ? PacketKind::read_reply : PacketKind::partial_reply, bundle,
+                 access.done + response_latency_);
+      return;
+    }
+    case PacketKind::write:
+    case PacketKind::multicast_write: {
+      const L2Cache::Access access = l2_.write(l2_.place(packet.line), 15, now());
+      count_communication(access, true);
+      give_credit(packet, bundle, access.started);
+      acknowledge(packet, bundle, access.done);
+      return;
+    }
+    case PacketKind::flag:
+    case PacketKind::multicast_flag:
+      give_credit(packet, bundle, now());
+      count_flag(packet.line);
+      return;
+    case PacketKind::read_reply: {
+      give_credit(packet, bundle, now());
+      Unit& unit = units_[agents_[packet.agent].unit];
+      const SubCycle arrives = std::max(now() + response_latency_, unit.in_free + unit.port_line_time);
+      unit.in_free = arrives;
+      push(arrives, Event{.kind = EventKind::response, .agent = packet.agent});
+      return;
+    }
+    case PacketKind::acknowledge:
+      give_credit(packet, bundle, now());
+      stores_done(packet.agent, packet.count, now() + response_latency_);
+      return;
+    case PacketKind::partial_reply:
+      break;
+  }
+  throw InternalError("a partial reply came to a GPU");
+}
+
+void Gpu::send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when) {
+  Packet reply = request;
+  reply.kind = kind;
+  reply.payload = kLineBytes;
+  push(when, Event{.kind = EventKind::egress_reply, .gpu = bundle, .agent = keep(reply)});
+}
+
+void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) {
+  const std::uint32_t place =
+      std::uint32_t{write.source} * kPlacesPerSource + (write.agent * 7U + bundle) % kPlacesPerSource;
+  if (place >= acknowledgements_.size()) acknowledgements_.resize(place + 1);
+  Acknowledgement& collected = acknowledgements_[place];
+  const bool other =
+      collected.packet.agent != write.agent || collected.packet.entry != write.entry || collected.bundle != bundle;
+  if (collected.packet.count > 0 && other) flush_acknowledge(place);
+  if (collected.packet.kind != PacketKind::acknowledge || collected.packet.count == 0 || other) {
+    collected.packet = write;
+    collected.packet.kind = PacketKind::acknowledge;
+    collected.packet.payload = 0;
+    collected.packet.count = 0;
+    collected.bundle = bundle;
+  }
+  ++collected.packet.count;
+  if (collected.packet.count == kCollectedAcknowledgements) {
+    flush_acknowledge(place);
+  } else if (!collected.timer_runs) {
+    collected.timer_runs = true;
+    push(when + kAcknowledgeTimer, Event{
+                                       .kind = EventKind::flush_acknowledge,
+                                       .agent = place,
+                                   });
+  }
+}
+
+void Gpu::flush_acknowledge(std::uint32_t place) {
+  Acknowledgement& collected = acknowledgements_[place];
+  if (collected.packet.kind == PacketKind::acknowledge && collected.packet.count > 0) {
+    push(now(), Event{.kind = EventKind::egress_reply, .gpu = collected.bundle, .agent = keep(collected.packet)});
+  }
+  collected.packet.count = 0;
+}
+
+std::uint32_t Gpu::keep(const Packet& packet) {
+  if (free_packets_.empty()) {
+    packets_.push_back(packet);
+    return static_cast<std::uint32_t>(packets_.size() - 1);
+  }
+  const std::uint32_t place = free_packets_.back();
+  free_packets_.pop_back();
+  packets_[place] = packet;
+  return place;
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+#include "gpu_model/occupancy.h"
+
+namespace weft {
+
+namespace {
+// CUDA's occupancy calculator, compute capability 7.0 to 10.0: warps of 32 threads; registers are given to a warp in
+// units of 256, shared memory to a block in units of 128 B.
+constexpr std::uint32_t kWarp = 32;
+constexpr std::uint32_t kRegisterUnit = 256;
+constexpr std::uint32_t kSharedMemoryUnit = 128;
+
+constexpr std::uint32_t round_up(std::uint32_t n, std::uint32_t unit) { return (n + unit - 1) / unit * unit; }
+}  // namespace
+
+BlockNeeds block_needs(const ComputeUnitSpec& unit, std::uint32_t threads, std::uint32_t registers_per_thread,
+                       std::uint32_t shared_memory_bytes) {
+  const std::uint32_t warps = (threads + kWarp - 1) / kWarp;
+  BlockNeeds needs;
+  needs.threads = warps * kWarp;
+  needs.registers = warps * round_up(registers_per_thread * kWarp, kRegisterUnit);
+  needs.shared_memory = round_up(shared_memory_bytes + unit.reserved_shared_memory_bytes, kSharedMemoryUnit);
+  return needs;
+}
+
+UnitSlots::UnitSlots(const ComputeUnitSpec& unit)
+    : threads_(unit.max_threads),
+      registers_(unit.registers),
+      shared_memory_(unit.shared_memory_bytes),
+      blocks_(unit.max_blocks) {}
+
+bool UnitSlots::fits(const BlockNeeds& needs) const {
+  return needs.threads <= threads_ && needs.registers <= registers_ && needs.shared_memory <= shared_memory_ &&
+         blocks_ > 0;
+}
+
+void UnitSlots::take(const BlockNeeds& needs) {
+  threads_ -= needs.threads;
+  registers_ -= needs.registers;
+  shared_memory_ -= needs.shared_memory;
+  --blocks_;
+}
+
+void UnitSlots::release(const BlockNeeds& needs) {
+  threads_ += needs.threads;
+  registers_ += needs.registers;
+  shared_memory_ += needs.shared_memory;
+  ++blocks_;
+}
+
+std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& needs) {
+  UnitSlots slots(unit);
+  std::uint32_t blocks = 0;
+  for (; slots.fits(needs); ++blocks) slots.take(needs);
+  return blocks;
+}
+
+}  // namespace weft

@@ -1,0 +1,39 @@
+// How many blocks of which kernels fit on a compute unit: threads, registers, shared memory, block slots. Register and
+// shared memory granularity as in NVIDIA's occupancy calculator for compute capability 7.0 and later.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu_model/gpu_spec.h"
+
+namespace weft {
+
+// What one block takes of a unit.
+struct BlockNeeds {
+  std::uint32_t threads = 0;
+  std::uint32_t registers = 0;
+  std::uint32_t shared_memory = 0;
+};
+
+[[nodiscard]] BlockNeeds block_needs(const ComputeUnitSpec& unit, std::uint32_t threads,
+                                     std::uint32_t registers_per_thread, std::uint32_t shared_memory_bytes);
+
+// What is free on one unit.
+class UnitSlots {
+ public:
+  explicit UnitSlots(const ComputeUnitSpec& unit);
+  [[nodiscard]] bool fits(const BlockNeeds& needs) const;
+  void take(const BlockNeeds& needs);
+  void release(const BlockNeeds& needs);
+
+ private:
+  std::uint32_t threads_;
+  std::uint32_t registers_;
+  std::uint32_t shared_memory_;
+  std::uint32_t blocks_;
+};
+
+// Blocks of one kind that fit on an empty unit; 0 when not even one does.
+[[nodiscard]] std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& needs);
+
+}  // namespace weft

@@ -1,0 +1,65 @@
+// One compute unit: what is free on it, its ports and pipes, its L1. The GPU moves it through time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "gpu_model/clock_domain.h"
+#include "gpu_model/gpu_spec.h"
+#include "gpu_model/occupancy.h"
+#include "network/packet.h"
+
+namespace weft {
+
+// Tags of an L1: what one kernel loaded. Caches are not coherent across kernels, so a line counts for its kernel only.
+class L1Tags {
+ public:
+  explicit L1Tags(std::uint32_t bytes) : sets_(bytes / (kLineBytes * kWays)), entries_(sets_ * kWays) {}
+  // True when `kernel` has the line; loads it otherwise.
+  bool access(LineAddress line, std::uint32_t kernel);
+
+ private:
+  static constexpr std::uint32_t kWays = 4;
+  struct Entry {
+    LineAddress line = 0;
+    std::uint32_t kernel = ~std::uint32_t{0};
+  };
+  std::uint32_t sets_;
+  std::vector<Entry> entries_;
+};
+
+// Agents that wait for an outstanding request to come back, in order; linked through the agents.
+struct WaitQueue {
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  std::uint32_t first = kNone;
+  std::uint32_t last = kNone;
+  [[nodiscard]] bool empty() const { return first == kNone; }
+};
+
+struct Unit {
+  Unit(const ComputeUnitSpec& spec, SubCycle request_time, SubCycle line_time)
+      : slots(spec),
+        l1(spec.l1_bytes > spec.shared_memory_bytes ? spec.l1_bytes - spec.shared_memory_bytes : 0),
+        outstanding_limit(spec.max_outstanding_lines),
+        load_request_time(request_time),
+        port_line_time(line_time) {}
+
+  UnitSlots slots;
+  L1Tags l1;
+  std::uint32_t outstanding_limit;  // loads, and as many stores
+  SubCycle load_request_time;       // of the port for a load request
+  SubCycle port_line_time;          // of the port for a line, each way
+  SubCycle out_free = 0;            // the port towards L2
+  SubCycle in_free = 0;             // and back
+  std::array<SubCycle, kPipeCount> pipe_free{};
+  std::uint32_t loads_out = 0;
+  std::uint32_t stores_out = 0;
+  WaitQueue load_waiters;
+  WaitQueue store_waiters;
+  std::uint32_t compute_blocks = 0;
+  std::uint32_t communication_blocks = 0;
+  SubCycle accounted = 0;
+};
+
+}  // namespace weft

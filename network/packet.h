@@ -1,0 +1,55 @@
+// What travels on links. One packet carries at most LinkSpec::max_payload_bytes behind its header flits.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/units.h"
+
+namespace weft {
+
+// The address of a 128 B line of a GPU's memory: byte address / 128. 32 bits reach 512 GiB.
+using LineAddress = std::uint32_t;
+inline constexpr std::uint32_t kLineBytes = 128;
+inline constexpr std::uint32_t kSectorBytes = 32;
+
+enum class PacketKind : std::uint8_t {
+  read,             // request: no payload
+  write,            // request: payload
+  flag,             // request: a small write that adds one to the flag `line` names
+  multicast_read,   // request to a reducing switch: replies of all members, summed
+  multicast_write,  // request to a switch: a copy to every member
+  multicast_flag,   // request to a switch: a flag write to every member
+  read_reply,       // response: payload
+  partial_reply,    // response of a member to the switch that asked it for multicast_read
+  acknowledge,      // response: `count` writes have been done
+};
+
+// Requests may wait for responses, never the other way round: two virtual channels keep them from blocking each other.
+enum class VirtualChannel : std::uint8_t { request, response };
+inline constexpr std::size_t kVirtualChannels = 2;
+
+constexpr VirtualChannel virtual_channel(PacketKind kind) {
+  return kind >= PacketKind::read_reply ? VirtualChannel::response : VirtualChannel::request;
+}
+
+struct Packet {
+  Time when;                      // arrival of the last flit at the next chip
+  LineAddress line = 0;           // or the flag
+  std::uint32_t agent = 0;        // who asked, on the source GPU: comes back with the answer
+  std::uint32_t entry = 0;        // of a reduction table; copies of a multicast carry it
+  std::uint16_t source = 0;       // the GPU that asked, also in responses to it
+  std::uint16_t destination = 0;  // the GPU that is asked
+  PacketKind kind = PacketKind::read;
+  std::uint8_t lane = 0;     // of the link it last travelled on
+  std::uint8_t payload = 0;  // bytes; 0 to 128
+  std::uint8_t count = 1;    // of an acknowledgement
+};
+
+// A receiver's buffer place that is free again for a lane and virtual channel of the opposite direction.
+struct Credit {
+  Time when;  // at the sender of the packets
+  std::uint8_t lane = 0;
+  VirtualChannel channel = VirtualChannel::request;
+};
+
+}  // namespace weft

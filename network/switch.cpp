@@ -1,0 +1,205 @@
+#include "network/switch.h"
+
+#include <algorithm>
+
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+// The tick of a switch's event queue: about half a nanosecond. Only the order of events is rounded to it; lanes keep
+// exact times.
+constexpr int kTickShift = 19;
+constexpr std::uint32_t kNoHold = ~std::uint32_t{0};
+
+bool is_request(PacketKind kind) { return virtual_channel(kind) == VirtualChannel::request; }
+// The port by which a packet came in.
+std::uint32_t input_port(const Packet& packet) { return is_request(packet.kind) ? packet.source : packet.destination; }
+}  // namespace
+
+Switch::Switch(const SwitchSpec& spec, const LinkSpec& link, std::uint32_t lanes, const std::vector<SwitchPort>& ports,
+               std::unique_ptr<Reducer> reducer)
+    : spec_(spec),
+      link_(link),
+      ports_(ports),
+      reducer_(std::move(reducer)),
+      stalled_(ports.size()),
+      acknowledged_(ports.size()) {
+  for (const SwitchPort& port : ports_) outputs_.emplace_back(link, lanes, *port.out);
+}
+
+Time Switch::now() const { return Time(wheel_.now() << kTickShift); }
+
+std::int64_t Switch::tick_at_or_after(Time t) const {
+  return (t.count() + (std::int64_t{1} << kTickShift) - 1) >> kTickShift;
+}
+
+Time Switch::next_activity() const {
+  const std::int64_t tick = wheel_.next();
+  return tick == TimingWheel<Event>::kNever ? Time::max() : Time(tick << kTickShift);
+}
+
+void Switch::advance(Time until) {
+  for (std::size_t port = 0; port < ports_.size(); ++port) {
+    departures_.clear();
+    ports_[port].in->credits.receive([&](const Credit& credit) { outputs_[port].receive_credit(credit, departures_); });
+    for (const Departure& departure : departures_) departed(departure.held_by, departure.start);
+  }
+  for (const SwitchPort& port : ports_) {
+    port.in->packets.receive([&](const Packet& packet) {
+      ++statistics_.packets;
+      wheel_.push(tick_at_or_after(packet.when + spec_.latency), Event{packet, false});
+    });
+  }
+  wheel_.run_until(tick_at_or_after(until), [this](const Event& event) { handle(event); });
+}
+
+void Switch::handle(const Event& event) {
+  const Packet& packet = event.packet;
+  if (event.made_here) {
+    if (packet.kind == PacketKind::read_reply) {
+      Packet reply = reducer_->close(packet.entry);
+      const std::uint32_t port = reply.source;
+      reply.kind = PacketKind::read_reply;
+      reply.payload = packet.payload;
+      send(reply, port, kNoHold);
+      resume_stalled(port);
+    } else {
+      send(packet, packet.source, kNoHold);
+    }
+    return;
+  }
+  switch (packet.kind) {
+    case PacketKind::partial_reply:
+      handle_partial_reply(packet);
+      return;
+    case PacketKind::acknowledge:
+      handle_acknowledge(packet);
+      return;
+    case PacketKind::read_reply:
+      send(packet, packet.source, hold(packet, 1));
+      return;
+    default:
+      handle_request(packet);
+  }
+}
+
+void Switch::handle_request(const Packet& packet) {
+  StalledPort& stalled = stalled_[packet.source];
+  if (!stalled.packets.empty()) {  // a full table stalls its port: nothing overtakes
+    stalled.packets.push_back(packet);
+    return;
+  }
+  switch (packet.kind) {
+    case PacketKind::multicast_read:
+      if (!start_reduction(packet)) {
+        stalled.packets.push_back(packet);
+        stalled.since = now();
+      }
+      return;
+    case PacketKind::multicast_write:
+    case PacketKind::multicast_flag:
+      multicast(packet);
+      return;
+    default:
+      send(packet, packet.destination, hold(packet, 1));
+  }
+}
+
+bool Switch::start_reduction(const Packet& packet) {
+  WEFT_CHECK(reducer_ != nullptr, "a multicast read reached a switch that does not reduce");
+  const auto members = static_cast<std::uint32_t>(ports_.size());
+  const std::optional<std::uint32_t> entry = reducer_->open(packet.source, packet, members);
+  if (!entry) return false;
+  Packet copy = packet;
+  copy.entry = *entry;
+  multicast(copy);
+  return true;
+}
+
+void Switch::resume_stalled(std::uint32_t port) {
+  StalledPort& stalled = stalled_[port];
+  if (stalled.packets.empty()) return;
+  if (!start_reduction(stalled.packets.front())) return;
+  stalled.packets.pop_front();
+  reducer_->count_stall(now() - stalled.since);
+  std::deque<Packet> waiting;
+  waiting.swap(stalled.packets);
+  for (const Packet& packet : waiting) handle_request(packet);  // up to the next one that finds no entry
+}
+
+void Switch::multicast(const Packet& packet) {
+  if (packet.kind == PacketKind::multicast_write) statistics_.multicast_bytes += packet.payload;
+  const std::uint32_t place = hold(packet, static_cast<std::uint32_t>(ports_.size()));
+  Packet copy = packet;
+  for (std::uint32_t member = 0; member < ports_.size(); ++member) {
+    copy.destination = static_cast<std::uint16_t>(member);
+    send(copy, member, place);
+  }
+}
+
+void Switch::handle_partial_reply(const Packet& packet) {
+  give_credit(packet.destination, packet.lane, VirtualChannel::response, now());
+  const std::optional<Time> ready = reducer_->add(packet.entry, packet, now());
+  if (!ready) return;
+  Packet reply = packet;
+  reply.kind = PacketKind::read_reply;
+  wheel_.push(tick_at_or_after(*ready), Event{reply, true});
+}
+
+void Switch::handle_acknowledge(const Packet& packet) {
+  if (packet.entry == 0) {  // of a write to one GPU
+    send(packet, packet.source, hold(packet, 1));
+    return;
+  }
+  give_credit(packet.destination, packet.lane, VirtualChannel::response, now());
+  std::vector<std::uint32_t>& done = acknowledged_[packet.source];
+  if (packet.agent >= done.size()) done.resize(packet.agent + 1, 0);
+  std::uint32_t& copies = done[packet.agent];
+  copies += packet.count;
+  const auto members = static_cast<std::uint32_t>(ports_.size());
+  if (copies < members) return;
+  Packet combined = packet;
+  combined.count = static_cast<std::uint8_t>(copies / members);
+  copies %= members;
+  send(combined, packet.source, kNoHold);
+}
+
+void Switch::send(const Packet& packet, std::uint32_t port, std::uint32_t hold) {
+  Time start;
+  if (outputs_[port].submit(packet, now(), hold, start)) departed(hold, start);
+}
+
+std::uint32_t Switch::hold(const Packet& packet, std::uint32_t copies) {
+  std::uint32_t place = 0;
+  if (free_holds_.empty()) {
+    place = static_cast<std::uint32_t>(holds_.size());
+    holds_.emplace_back();
+  } else {
+    place = free_holds_.back();
+    free_holds_.pop_back();
+  }
+  holds_[place] = {static_cast<std::uint16_t>(input_port(packet)), packet.lane, virtual_channel(packet.kind), copies,
+                   Time(0)};
+  return place;
+}
+
+void Switch::departed(std::uint32_t place, Time start) {
+  if (place == kNoHold) return;
+  Hold& held = holds_[place];
+  held.last = std::max(held.last, start);
+  if (--held.copies != 0) return;
+  give_credit(held.port, held.lane, held.channel, held.last);
+  free_holds_.push_back(place);
+}
+
+void Switch::give_credit(std::uint32_t port, std::uint8_t lane, VirtualChannel channel, Time when) {
+  ports_[port].out->credits.send({when + link_.latency, lane, channel});
+}
+
+bool Switch::holds_packets() const {
+  return holds_.size() != free_holds_.size() ||
+         std::any_of(stalled_.begin(), stalled_.end(), [](const StalledPort& s) { return !s.packets.empty(); });
+}
+
+}  // namespace weft

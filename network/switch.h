@@ -1,0 +1,89 @@
+// An input-buffered switch with virtual output queues: one port a GPU, each with the same number of lanes. A packet
+// leaves on the lane of the output port that has the number of the lane it came on, so that all traffic of one address
+// stays in order and meets in one place. It multicasts, and reduces when it is given a Reducer.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "network/reducer.h"
+#include "network/transmitter.h"
+#include "sim/engine.h"
+#include "sim/timing_wheel.h"
+
+namespace weft {
+
+struct SwitchPort {
+  LinkWires* in = nullptr;
+  LinkWires* out = nullptr;
+};
+
+struct SwitchStatistics {
+  std::int64_t packets = 0;          // that came in
+  std::int64_t multicast_bytes = 0;  // payload that came in once and left to every member
+};
+
+class Switch final : public Chip {
+ public:
+  // ports[g] belongs to GPU g; multicasts go to all of them. `reducer` may be empty.
+  Switch(const SwitchSpec& spec, const LinkSpec& link, std::uint32_t lanes, const std::vector<SwitchPort>& ports,
+         std::unique_ptr<Reducer> reducer);
+
+  void advance(Time until) override;
+  [[nodiscard]] Time next_activity() const override;
+
+  [[nodiscard]] const SwitchStatistics& statistics() const { return statistics_; }
+  [[nodiscard]] const Reducer* reducer() const { return reducer_.get(); }
+  [[nodiscard]] const Transmitter& output(std::uint32_t port) const { return outputs_[port]; }
+  // Whether a packet is held here: at the end of a run that means it never got through.
+  [[nodiscard]] bool holds_packets() const;
+
+ private:
+  struct Event {
+    Packet packet;
+    bool made_here = false;  // holds no input buffer
+  };
+  // An input buffer place that is freed when the last copy of its packet has left.
+  struct Hold {
+    std::uint16_t port = 0;
+    std::uint8_t lane = 0;
+    VirtualChannel channel = VirtualChannel::request;
+    std::uint32_t copies = 0;
+    Time last;
+  };
+  struct StalledPort {
+    std::deque<Packet> packets;
+    Time since;
+  };
+
+  void handle(const Event& event);
+  void handle_request(const Packet& packet);
+  bool start_reduction(const Packet& packet);
+  void resume_stalled(std::uint32_t port);
+  void multicast(const Packet& packet);
+  void handle_partial_reply(const Packet& packet);
+  void handle_acknowledge(const Packet& packet);
+  void send(const Packet& packet, std::uint32_t port, std::uint32_t hold);
+  std::uint32_t hold(const Packet& packet, std::uint32_t copies);
+  void departed(std::uint32_t hold, Time start);
+  void give_credit(std::uint32_t port, std::uint8_t lane, VirtualChannel channel, Time when);
+  [[nodiscard]] Time now() const;
+  [[nodiscard]] std::int64_t tick_at_or_after(Time t) const;
+
+  SwitchSpec spec_;
+  LinkSpec link_;
+  std::vector<SwitchPort> ports_;
+  std::vector<Transmitter> outputs_;
+  std::unique_ptr<Reducer> reducer_;
+  TimingWheel<Event> wheel_;
+  std::vector<Hold> holds_;
+  std::vector<std::uint32_t> free_holds_;
+  std::vector<StalledPort> stalled_;
+  std::vector<std::vector<std::uint32_t>> acknowledged_;  // multicast writes: by source and agent, copies done so far
+  std::vector<Departure> departures_;
+  SwitchStatistics statistics_;
+};
+
+}  // namespace weft

@@ -1,0 +1,85 @@
+#include "network/transmitter.h"
+
+#include <algorithm>
+
+#include "sim/error.h"
+
+namespace weft {
+
+std::uint32_t flits(const LinkSpec& spec, const Packet& packet) {
+  return spec.header_flits + (packet.payload + spec.flit_bytes - 1) / spec.flit_bytes;
+}
+
+Transmitter::Transmitter(const LinkSpec& spec, std::uint32_t lanes, LinkWires& out)
+    : spec_(spec), lanes_(lanes), out_(&out) {
+  const auto rate =
+      Bandwidth(static_cast<std::int64_t>(static_cast<double>(spec.bandwidth.count()) * spec.framing_efficiency));
+  const std::uint32_t most = spec.header_flits + (spec.max_payload_bytes + spec.flit_bytes - 1) / spec.flit_bytes;
+  for (std::uint32_t n = 0; n <= most; ++n) {
+    flit_time_.push_back(transfer_time(Bytes(std::int64_t{n} * spec.flit_bytes), rate));
+  }
+  for (Lane& lane : lanes_) {
+    for (CreditRing& ring : lane.credits) {
+      ring.usable_from.assign(spec.credits, Time(0));
+      ring.count = spec.credits;
+    }
+  }
+}
+
+namespace {
+void count(LaneStatistics& statistics, Time start, Time duration, std::int64_t bytes) {
+  statistics.busy += duration;
+  statistics.bytes += bytes;
+  ++statistics.packets;
+  if (const std::int64_t period = start / kStatisticsPeriod; period != statistics.period) {
+    statistics.period = period;
+    statistics.busy_in_period = Time(0);
+  }
+  statistics.busy_in_period += duration;
+  statistics.busiest = std::max(statistics.busiest, statistics.busy_in_period);
+}
+}  // namespace
+
+Time Transmitter::transmit(Lane& lane, const Packet& packet, Time ready) {
+  CreditRing& credits = lane.credits[static_cast<std::size_t>(virtual_channel(packet.kind))];
+  const Time start = std::max({ready, lane.free, credits.usable_from[credits.first]});
+  credits.first = credits.first + 1 == spec_.credits ? 0 : credits.first + 1;
+  --credits.count;
+  const std::uint32_t flit_count = flits(spec_, packet);
+  const Time duration = flit_time_[flit_count];
+  lane.free = start + duration;
+  count(lane.statistics, start, duration, std::int64_t{flit_count} * spec_.flit_bytes);
+  Packet sent = packet;
+  sent.when = start + duration + spec_.latency;
+  out_->packets.send(sent);
+  return start;
+}
+
+bool Transmitter::submit(const Packet& packet, Time ready, std::uint32_t held_by, Time& start) {
+  Lane& lane = lanes_[packet.lane];
+  const auto channel = static_cast<std::size_t>(virtual_channel(packet.kind));
+  if (lane.credits[channel].count == 0 || !lane.queue[channel].empty()) {
+    lane.queue[channel].push_back({packet, ready, held_by});
+    ++waiting_;
+    return false;
+  }
+  start = transmit(lane, packet, ready);
+  return true;
+}
+
+void Transmitter::receive_credit(const Credit& credit, std::vector<Departure>& departures) {
+  Lane& lane = lanes_[credit.lane];
+  const auto channel = static_cast<std::size_t>(credit.channel);
+  CreditRing& ring = lane.credits[channel];
+  WEFT_CHECK(ring.count < spec_.credits, "more credits came back than were given");
+  ring.usable_from[(ring.first + ring.count) % spec_.credits] = credit.when;
+  ++ring.count;
+  if (auto& queue = lane.queue[channel]; !queue.empty()) {
+    const Waiting waiting = queue.front();
+    queue.pop_front();
+    --waiting_;
+    departures.push_back({waiting.packet, waiting.held_by, transmit(lane, waiting.packet, waiting.ready)});
+  }
+}
+
+}  // namespace weft
