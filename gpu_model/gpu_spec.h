@@ -50,7 +50,9 @@ struct HbmSpec {
 struct LaunchSpec {
   Time device_latency;  // from the end of what it waited for to a kernel's first block, when already queued
   Time host_issue;      // host time for one launch call
-  Time host_to_device;  // from the host's call to the device front end
+  Time
+      host_collective_issue;  // host time for one collective on one GPU; a process that drives several pays it for each
+  Time host_to_device;        // from the host's call to the device front end
 };
 
 struct GpuSpec {
