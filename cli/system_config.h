@@ -17,6 +17,7 @@ namespace weft {
 
 struct SystemSpec {
   std::string name;
+  std::string description;
   std::uint32_t max_gpus = 0;
   GpuSpec gpu;
   NetworkSpec network;
@@ -60,8 +61,8 @@ struct RunConfig {
   Fidelity fidelity = Fidelity::cycle;
   std::uint32_t threads = 1;
   std::uint64_t seed = 1;
-  Json resolved;       // every default written out: runs again to the same result
-  std::string sha256;  // of the resolved configuration without threads
+  Json resolved;  // every default written out but threads, on which no result depends: runs again to the same result
+  std::string sha256;  // of the resolved configuration
 };
 
 }  // namespace weft

@@ -1,0 +1,125 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cli/child_processes.h"
+#include "cli/commands.h"
+#include "cli/compare_cases.h"
+#include "cli/report_html.h"
+#include "cli/result_json.h"
+#include "cli/run_config.h"
+#include "cli/run_options.h"
+#include "cli/staged_directory.h"
+#include "cli/summary.h"
+#include "cli/terminal.h"
+#include "cli/workload_check.h"
+#include "sim/atomic_file.h"
+#include "sim/config_file.h"
+
+namespace weft {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+struct CompareArguments {
+  std::vector<std::string> configs;
+  std::vector<std::string> schemes;
+  std::vector<std::string> algorithms;
+  RunOptions options;
+  std::string output;
+  std::optional<std::size_t> jobs;
+  bool json = false;
+};
+
+using LabelledResults = std::vector<std::pair<std::string, Json>>;
+
+// Half of the cores by default: a simulation lives from its caches and its memory.
+std::size_t default_jobs() { return std::max<std::size_t>(1, std::thread::hardware_concurrency() / 2); }
+
+Arguments run_arguments(const CompareCase& one, const fs::path& directory) {
+  Arguments arguments{"run", one.config.string(), "--no-progress", "-o", (directory / one.label).string()};
+  for (const auto& set : one.sets) {
+    arguments.emplace_back("--set");
+    arguments.push_back(set);
+  }
+  return arguments;
+}
+
+Json comparison_document(const LabelledResults& results) {
+  Json rows = Json::array();
+  for (const auto& result : results) rows.push_back({{"label", result.first}, {"result", result.second}});
+  return {{"rows", std::move(rows)}};
+}
+
+// The comparison's folder: one of each run, report.html and comparison.json.
+void write_comparison(const LabelledResults& results, const fs::path& directory) {
+  std::vector<fs::path> run_directories;
+  for (const auto& result : results) run_directories.push_back(directory / result.first);
+  write_comparison_report(results, run_directories, directory / "report.html");
+  write_file_atomically(directory / "comparison.json", json_text(comparison_document(results)));
+}
+
+int compare(const CompareArguments& arguments) {
+  const std::vector<CompareCase> cases =
+      compare_cases(arguments.configs, arguments.schemes, arguments.algorithms, all_sets(arguments.options));
+  for (const auto& one : cases) check_model(read_run_config(one.config, one.sets), one.config);
+
+  const bool keep = !arguments.output.empty();
+  if (keep) check_output_directory(arguments.output);
+  StagedDirectory staged(keep ? fs::path(arguments.output) : fs::temp_directory_path() / "weft-compare");
+
+  std::vector<Arguments> commands;
+  for (const auto& one : cases) commands.push_back(run_arguments(one, staged.path()));
+  ProgressBar bar(true);
+  const int code = run_children(commands, arguments.jobs.value_or(default_jobs()), [&](std::size_t ended) {
+    bar.update(static_cast<double>(ended) / static_cast<double>(cases.size()),
+               fmt::format("{} of {} runs done", ended, cases.size()));
+  });
+  bar.finish();
+  if (code != 0) return code;
+
+  LabelledResults results;
+  for (const auto& one : cases) {
+    const fs::path file = staged.path() / one.label / "result.json";
+    results.emplace_back(one.label, parse_json(read_file(file), file.string()));
+  }
+  const std::string table = comparison_table(results, color_wanted());
+  if (keep) {
+    write_comparison(results, staged.path());
+    staged.commit();
+  }
+  print_output(arguments.json ? json_text(comparison_document(results)) : table);
+  if (keep && !arguments.json) print_output("report: " + (fs::path(arguments.output) / "report.html").string() + "\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_compare_command(CLI::App& app, Command& chosen) {
+  auto arguments = std::make_shared<CompareArguments>();
+  CLI::App* command = app.add_subcommand("compare", "Run the same work under several configurations, as one table");
+  command->add_option("CONFIG", arguments->configs, "Configurations")->required();
+  command->add_option("--schemes", arguments->schemes, "Schemes to compare, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--all-reduce", arguments->algorithms, "All-reduce algorithms to compare, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_run_options(*command, arguments->options);
+  command->add_option("-o,--output", arguments->output, "Folder for report.html and the folder of each run");
+  command->add_option("-j,--jobs", arguments->jobs, "Simulations at a time (default: half of the cores)")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", arguments->json, "Print JSON instead of a table");
+  command->callback([arguments, &chosen] { chosen = [arguments] { return compare(*arguments); }; });
+}
+
+}  // namespace weft

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "cli/commands.h"
+#include "cli/run_config.h"
+#include "cli/run_options.h"
+#include "cli/terminal.h"
+#include "cli/workload_check.h"
+#include "sim/config_file.h"
+#include "traces/trace_file.h"
+
+namespace weft {
+
+namespace {
+
+struct ValidateArguments {
+  std::string file;
+  RunOptions options;
+};
+
+// A trace is compressed, or says by its schema what it is; everything else is taken for a configuration.
+bool is_trace(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  char magic[2] = {};
+  stream.read(magic, 2);
+  if (magic[0] == '\x1f' && magic[1] == '\x8b') return true;
+  if (file.extension() == ".gz") return true;
+  const Json document = parse_json(read_file(file), file.string());
+  return document.is_object() && document.contains("schema");
+}
+
+std::string workload_name(const RunConfig& config) {
+  if (const auto* trace = std::get_if<TraceWorkload>(&config.workload)) return trace->file;
+  if (const auto* model = std::get_if<ModelWorkload>(&config.workload)) return model->model;
+  const auto& collective = std::get<CollectiveWorkload>(config.workload);
+  return fmt::format("{} of {} B", to_string(collective.kind), collective.bytes.count());
+}
+
+int validate_file(const ValidateArguments& arguments) {
+  if (std::filesystem::exists(arguments.file) && is_trace(arguments.file)) {
+    const Trace trace = read_trace(arguments.file);
+    print_output(fmt::format("{}: a valid trace of {} rank{}\n", arguments.file, trace.ranks.size(),
+                             trace.ranks.size() == 1 ? "" : "s"));
+    return 0;
+  }
+  const RunConfig config = read_run_config(std::filesystem::path(arguments.file), all_sets(arguments.options));
+  check_model(config, arguments.file);
+  if (const auto* trace = std::get_if<TraceWorkload>(&config.workload)) static_cast<void>(read_trace(trace->file));
+  print_output(fmt::format("{}: a valid configuration: {} on {} of {}\n", arguments.file, workload_name(config),
+                           config.gpus == 1 ? "one GPU" : fmt::format("{} GPUs", config.gpus), config.system.name));
+  return 0;
+}
+
+}  // namespace
+
+void add_validate_command(CLI::App& app, Command& chosen) {
+  auto arguments = std::make_shared<ValidateArguments>();
+  CLI::App* command = app.add_subcommand("validate", "Check a configuration or a trace");
+  command->add_option("FILE", arguments->file, "Configuration or trace")->required();
+  add_run_options(*command, arguments->options);
+  command->callback([arguments, &chosen] { chosen = [arguments] { return validate_file(*arguments); }; });
+}
+
+}  // namespace weft

@@ -1,0 +1,191 @@
+#include "cli/run_config.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "cli/spec_fields.h"
+#include "cli/system_json.h"
+#include "cli/system_of.h"
+#include "sim/config_file.h"
+#include "sim/error.h"
+#include "sim/hash.h"
+
+namespace weft {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::int64_t kMaxCollectiveBytes = std::int64_t{1} << 46;
+
+// What this version can simulate; docs/formats.md says the same.
+const EnumNames<AllReduceAlgorithm>& algorithm_table() {
+  static const EnumNames<AllReduceAlgorithm> names{{AllReduceAlgorithm::automatic, "auto"},
+                                                   {AllReduceAlgorithm::ring, "ring"},
+                                                   {AllReduceAlgorithm::in_switch, "in_switch"}};
+  return names;
+}
+const EnumNames<Mover>& mover_table() {
+  static const EnumNames<Mover> names{{Mover::compute_units, "compute_units"}};
+  return names;
+}
+const EnumNames<Fidelity>& fidelity_table() {
+  static const EnumNames<Fidelity> names{{Fidelity::cycle, "cycle"}};
+  return names;
+}
+const EnumNames<CollectiveKind>& collective_table() {
+  static const EnumNames<CollectiveKind> names{{CollectiveKind::all_reduce, "all_reduce"}};
+  return names;
+}
+const std::vector<std::string>& precision_names() {
+  static const std::vector<std::string> names{"fp32", "tf32", "amp"};
+  return names;
+}
+
+// Lists the fields of a workload; `Workload` is one of the variant's types.
+template <class Fields>
+void workload_fields(Fields& f, TraceWorkload& trace) {
+  f.text("trace", trace.file);
+  f.number("host_time_scale", trace.host_time_scale, 0, 1000, Presence::optional);
+}
+
+template <class Fields>
+void workload_fields(Fields& f, ModelWorkload& model) {
+  f.text("model", model.model);
+  f.count("batch", model.batch, 1, 1 << 24);
+  f.text("precision", model.precision, Presence::optional);
+  f.count("sequence", model.sequence, 0, 1 << 24, Presence::optional);
+}
+
+template <class Fields>
+void workload_fields(Fields& f, CollectiveWorkload& collective) {
+  f.choice("collective", collective.kind, collective_table());
+  std::int64_t bytes = collective.bytes.count();
+  f.count("bytes", bytes, 1, kMaxCollectiveBytes);
+  collective.bytes = Bytes(bytes);
+}
+
+fs::path find_trace(const std::string& written, const fs::path& config_file) {
+  for (const fs::path& candidate : {config_file.parent_path() / written, fs::path(written)}) {
+    std::error_code ignored;
+    if (fs::is_regular_file(candidate, ignored)) return fs::weakly_canonical(fs::absolute(candidate), ignored);
+  }
+  throw MissingInput(written);
+}
+
+void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
+  const std::vector<std::string> kinds{"trace", "model", "collective"};
+  std::vector<std::string> present;
+  for (const auto& kind : kinds) {
+    if (reader.has(kind)) present.push_back(kind);
+  }
+  if (present.size() != 1) {
+    if (present.empty() && !reader.value().empty()) reader.finish();
+    reader.fail("", fmt::format("expected exactly one of \"trace\", \"model\" and \"collective\", got {}",
+                                present.empty() ? "none" : "\"" + present[0] + "\" and \"" + present[1] + "\""));
+  }
+  FieldReader fields(reader);
+  if (present[0] == "trace") {
+    workload_fields(fields, config.workload.emplace<TraceWorkload>());
+  } else if (present[0] == "model") {
+    auto& model = config.workload.emplace<ModelWorkload>();
+    model.precision = "amp";
+    workload_fields(fields, model);
+    static_cast<void>(reader.one_of_or("precision", precision_names(), model.precision));
+  } else {
+    workload_fields(fields, config.workload.emplace<CollectiveWorkload>());
+  }
+  reader.finish();
+  if (auto* trace = std::get_if<TraceWorkload>(&config.workload)) trace->file = find_trace(trace->file, file).string();
+}
+
+// Everything but the system and the workload.
+template <class Fields>
+void experiment_fields(Fields& f, RunConfig& config) {
+  f.object(
+      "scheme",
+      [&](auto& scheme) {
+        const EnumNames<int> only{{0, scheme_names().front()}};
+        int which = 0;
+        scheme.choice("name", which, only, Presence::optional);
+        scheme.flag("overlap", config.scheme.overlap, Presence::optional);
+        scheme.number("bucket_MiB", config.scheme.bucket_MiB, 1e-6, 1e6, Presence::optional);
+        scheme.number("first_bucket_MiB", config.scheme.first_bucket_MiB, 1e-6, 1e6, Presence::optional);
+      },
+      Presence::optional);
+  f.object(
+      "all_reduce",
+      [&](auto& all_reduce) {
+        all_reduce.choice("algorithm", config.algorithm, algorithm_table(), Presence::optional);
+        all_reduce.choice("mover", config.mover, mover_table(), Presence::optional);
+        all_reduce.refuse_unless(
+            config.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(), "algorithm",
+            fmt::format("expected an algorithm that runs where no switch reduces, got \"in_switch\"; the key "
+                        "\"switch_reduce\" gives {} reducing switches, for example {{\"preset\": \"nvswitch3\"}}",
+                        Json(config.system.name).dump()));
+      },
+      Presence::optional);
+  f.object(
+      "host",
+      [&](auto& host) { host.count("gpus_per_process", config.gpus_per_process, 1, config.gpus, Presence::optional); },
+      Presence::optional);
+  f.count("iterations", config.iterations, 1, 1000000, Presence::optional);
+  f.choice("fidelity", config.fidelity, fidelity_table(), Presence::optional);
+  f.count("seed", config.seed, 0, INT64_MAX, Presence::optional);
+}
+
+Json resolve(RunConfig config) {
+  Json resolved = Json::object();
+  resolved["system"] = system_to_json(config.system);
+  FieldWriter fields(resolved);
+  fields.count("gpus", config.gpus, 1, config.system.max_gpus);
+  fields.object("workload", [&](auto& workload) {
+    std::visit([&](auto& alternative) { workload_fields(workload, alternative); }, config.workload);
+  });
+  experiment_fields(fields, config);
+  return resolved;
+}
+
+}  // namespace
+
+const std::vector<std::string>& scheme_names() {
+  static const std::vector<std::string> names{"data_parallel"};
+  return names;
+}
+
+std::vector<std::string> all_reduce_algorithm_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : algorithm_table()) names.push_back(entry.second);
+  return names;
+}
+
+RunConfig read_run_config(const Json& document, const fs::path& file) {
+  JsonReader top(document, file.string());
+  // Asked for first, so that a misspelt key is named before what it leaves missing.
+  for (const char* key : {"system", "workload", "gpus", "scheme", "all_reduce", "host", "iterations", "fidelity",
+                          "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
+    static_cast<void>(top.has(key));
+  }
+  top.finish();
+
+  RunConfig config;
+  config.system = system_of(top);
+  FieldReader fields(top);
+  config.gpus = config.system.max_gpus;
+  fields.count("gpus", config.gpus, 1, config.system.max_gpus, Presence::optional);
+  fields.count("threads", config.threads, 1, 1024, Presence::optional);
+  experiment_fields(fields, config);
+  read_workload(top.object("workload"), file, config);
+  config.resolved = resolve(config);
+  config.sha256 = sha256(config.resolved.dump());
+  return config;
+}
+
+RunConfig read_run_config(const fs::path& file, const std::vector<std::string>& sets) {
+  Json document = load_config(file);
+  for (const auto& assignment : sets) apply_set(document, assignment, file.string());
+  return read_run_config(document, file);
+}
+
+}  // namespace weft

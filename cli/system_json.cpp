@@ -1,0 +1,234 @@
+#include "cli/system_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/config_paths.h"
+#include "cli/spec_fields.h"
+#include "sim/config_file.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Bounds only keep out what is a slip of the unit or cannot be simulated; they are no claim about hardware.
+constexpr double kMaxTimeNs = 1e9;
+constexpr double kMinTimeNs = 1e-3;
+constexpr double kMaxGBps = 1e6;
+constexpr double kMinGBps = 1e-3;
+constexpr std::int64_t kLineBytes = 128;
+
+template <class Fields>
+void pipe_fields(Fields& f, std::array<double, kPipeCount>& values, double low, double high) {
+  f.number("tensor_fp16", values[static_cast<std::size_t>(Pipe::tensor_fp16)], low, high);
+  f.number("tensor_tf32", values[static_cast<std::size_t>(Pipe::tensor_tf32)], low, high);
+  f.number("fp32", values[static_cast<std::size_t>(Pipe::fp32)], low, high);
+}
+
+template <class Fields>
+void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
+  f.count("max_threads", unit.max_threads, 32, 65536);
+  f.count("max_blocks", unit.max_blocks, 1, 1024);
+  f.count("registers", unit.registers, 1024, 1 << 24);
+  f.count("shared_memory_bytes", unit.shared_memory_bytes, 0, 1 << 30);
+  f.count("reserved_shared_memory_bytes", unit.reserved_shared_memory_bytes, 0, 1 << 20);
+  f.object("flops_per_cycle", [&](auto& pipes) { pipe_fields(pipes, unit.flops_per_cycle, 0.001, 1e9); });
+  f.object("pipe_efficiency", [&](auto& pipes) { pipe_fields(pipes, unit.pipe_efficiency, 0.001, 1); });
+  f.count("max_outstanding_lines", unit.max_outstanding_lines, 1, 1 << 20);
+  f.count("l2_bytes_per_cycle", unit.l2_bytes_per_cycle, 1, 1 << 16);
+  f.count("l1_bytes", unit.l1_bytes, 0, 1 << 30);
+  f.count("l1_latency_cycles", unit.l1_latency_cycles, 1, 1 << 20);
+}
+
+template <class Fields>
+void l2_fields(Fields& f, L2Spec& l2) {
+  f.count("bytes", l2.bytes, kLineBytes, std::int64_t{1} << 40);
+  f.count("slices", l2.slices, 1, 65536);
+  f.count("ways", l2.ways, 1, 1024);
+  f.count("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
+  f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
+  const std::int64_t set_bytes = kLineBytes * l2.ways * l2.slices;
+  f.refuse_unless(l2.bytes >= set_bytes && l2.bytes % set_bytes == 0, "bytes",
+                  fmt::format("expected a multiple of slices * ways * 128 B = {}, got {}", set_bytes, l2.bytes));
+}
+
+template <class Fields>
+void hbm_fields(Fields& f, HbmSpec& hbm) {
+  f.size_GiB("memory_GiB", hbm.bytes, 1e-6, 1e6);
+  f.count("channels", hbm.channels, 1, 65536);
+  f.rate_GBps("bandwidth_GBps", hbm.bandwidth, kMinGBps, kMaxGBps);
+  f.time_ns("latency_ns", hbm.latency, kMinTimeNs, kMaxTimeNs);
+  f.count("banks", hbm.banks, 1, 4096);
+  f.count("row_bytes", hbm.row_bytes, kLineBytes, 1 << 20);
+  f.time_ns("row_cycle_ns", hbm.row_cycle, 0, kMaxTimeNs);
+  f.time_ns("row_miss_ns", hbm.row_miss, 0, kMaxTimeNs);
+  f.time_ns("turnaround_ns", hbm.turnaround, 0, kMaxTimeNs);
+  f.count("write_batch", hbm.write_batch, 1, 65536);
+  f.number("refresh_share", hbm.refresh_share, 0, 0.99);
+  f.count("queue_lines", hbm.queue_lines, 1, 65536);
+  f.refuse_unless(hbm.row_bytes % kLineBytes == 0, "row_bytes",
+                  fmt::format("expected a multiple of 128, got {}", hbm.row_bytes));
+}
+
+template <class Fields>
+void gpu_fields(Fields& f, GpuSpec& gpu) {
+  f.text("name", gpu.name);
+  f.count("compute_units", gpu.compute_units, 1, 65536);
+  f.clock_MHz("clock_MHz", gpu.clock, 0.001, 1e6);
+  f.object("compute_unit", [&](auto& unit) { compute_unit_fields(unit, gpu.compute_unit); });
+  f.object("l2", [&](auto& l2) { l2_fields(l2, gpu.l2); });
+  f.object("hbm", [&](auto& hbm) { hbm_fields(hbm, gpu.hbm); });
+  f.object("launch", [&](auto& launch) {
+    launch.time_ns("device_latency_ns", gpu.launch.device_latency, 0, kMaxTimeNs);
+    launch.time_ns("host_issue_ns", gpu.launch.host_issue, 0, kMaxTimeNs);
+    launch.time_ns("host_collective_issue_ns", gpu.launch.host_collective_issue, 0, kMaxTimeNs);
+    launch.time_ns("host_to_device_ns", gpu.launch.host_to_device, 0, kMaxTimeNs);
+  });
+  f.rate_GBps("host_link_GBps", gpu.host_link, kMinGBps, kMaxGBps);
+}
+
+template <class Fields>
+void link_fields(Fields& f, LinkSpec& link) {
+  f.rate_GBps("bandwidth_GBps", link.bandwidth, kMinGBps, kMaxGBps);
+  f.number("framing_efficiency", link.framing_efficiency, 0.01, 1);
+  f.time_ns("latency_ns", link.latency, kMinTimeNs, kMaxTimeNs);
+  f.count("flit_bytes", link.flit_bytes, 1, 4096);
+  f.count("header_flits", link.header_flits, 0, 1024);
+  f.count("max_payload_bytes", link.max_payload_bytes, 32, 65536);
+  f.count("credits", link.credits, 1, 1 << 20);
+}
+
+const EnumNames<Topology>& topology_names() {
+  static const EnumNames<Topology> names{{Topology::switched, "switched"},
+                                         {Topology::fully_connected, "fully_connected"}};
+  return names;
+}
+
+template <class Fields>
+void network_fields(Fields& f, NetworkSpec& network, std::uint32_t max_gpus) {
+  f.choice("topology", network.topology, topology_names());
+  f.count("links_per_gpu", network.links_per_gpu, 1, 65536);
+  const bool switched = network.topology == Topology::switched;
+  f.count("switches", network.switches, switched ? 1 : 0, switched ? 65536 : 0);
+  f.object("link", [&](auto& link) { link_fields(link, network.link); });
+  f.object("switch", [&](auto& at) { at.time_ns("latency_ns", network.switch_.latency, 0, kMaxTimeNs); });
+  const std::uint32_t needed = switched ? network.switches : max_gpus - 1;
+  f.refuse_unless(network.links_per_gpu >= needed, "links_per_gpu",
+                  fmt::format("expected at least {} (one to each {}), got {}", needed,
+                              switched ? "switch" : "other GPU", network.links_per_gpu));
+}
+
+template <class Fields>
+void reduce_fields(Fields& f, ReduceSpec& reduce) {
+  f.count("entry_bytes", reduce.entry_bytes, 1, 65536);
+  f.count("table_bytes_per_port", reduce.table_bytes_per_port, reduce.entry_bytes, std::int64_t{1} << 40);
+  f.number("adds_per_second", reduce.adds_per_second, 1, 1e18);
+  f.time_ns("latency_ns", reduce.latency, 0, kMaxTimeNs);
+}
+
+template <class Fields>
+void collective_fields(Fields& f, CollectiveSpec& collectives) {
+  f.object("ring", [&](auto& ring) {
+    ring.count("channels", collectives.ring.channels, 1, 1024);
+    ring.count("threads", collectives.ring.threads, 32, 4096);
+    ring.count("buffer_bytes", collectives.ring.buffer_bytes, 4096, std::int64_t{1} << 40);
+    ring.count("buffer_steps", collectives.ring.buffer_steps, 1, 1024);
+    ring.count("chunk_steps", collectives.ring.chunk_steps, 1, collectives.ring.buffer_steps);
+    ring.count("slice_steps", collectives.ring.slice_steps, 1, collectives.ring.chunk_steps);
+    ring.flag("receiver_reads", collectives.ring.receiver_reads);
+  });
+  f.object("in_switch", [&](auto& in_switch) {
+    in_switch.count("channels", collectives.in_switch.channels, 1, 1024);
+    in_switch.flag("registered", collectives.in_switch.registered);
+    in_switch.count("reduce_warps", collectives.in_switch.reduce_warps, 1, 64);
+    in_switch.count("copy_warps", collectives.in_switch.copy_warps, 1, 64);
+  });
+  f.count("registers_per_thread", collectives.registers_per_thread, 1, 1024);
+  f.count("shared_memory_bytes", collectives.shared_memory_bytes, 0, 1 << 30);
+  f.count("bytes_in_flight_per_warp", collectives.bytes_in_flight_per_warp, 32, 1 << 24);
+  f.time_ns("base_latency_ns", collectives.base_latency, 0, kMaxTimeNs);
+}
+
+template <class Fields>
+void system_fields(Fields& f, SystemSpec& system) {
+  f.text("name", system.name);
+  f.text("description", system.description, Presence::optional);
+  f.count("max_gpus", system.max_gpus, 1, 65536);
+  f.object("gpu", [&](auto& gpu) { gpu_fields(gpu, system.gpu); });
+  f.object("network", [&](auto& network) { network_fields(network, system.network, system.max_gpus); });
+  f.object("collectives", [&](auto& collectives) { collective_fields(collectives, system.collectives); });
+}
+
+}  // namespace
+
+const std::vector<std::string>& system_parts() {
+  static const std::vector<std::string> parts{"gpu", "network", "switch_reduce", "collectives"};
+  return parts;
+}
+
+SystemSpec read_system(JsonReader reader) {
+  SystemSpec system;
+  FieldReader fields(reader);
+  system_fields(fields, system);
+  fields.object(
+      "switch_reduce", [&](auto& reduce) { reduce_fields(reduce, system.switch_reduce.emplace()); },
+      Presence::optional);
+  if (system.switch_reduce && system.network.topology != Topology::switched) {
+    reader.fail("switch_reduce", "expected no reducing hardware in a network without switches, got one");
+  }
+  const CollectiveSpec& collectives = system.collectives;
+  const ComputeUnitSpec& unit = system.gpu.compute_unit;
+  if (collectives.shared_memory_bytes + unit.reserved_shared_memory_bytes > unit.shared_memory_bytes) {
+    reader.fail("collectives", fmt::format("expected a block that fits on a compute unit with {} B of shared memory, "
+                                           "got one of {} B",
+                                           unit.shared_memory_bytes, collectives.shared_memory_bytes));
+  }
+  reader.finish();
+  return system;
+}
+
+Json system_to_json(const SystemSpec& system) {
+  Json out = Json::object();
+  FieldWriter fields(out);
+  SystemSpec copy = system;
+  system_fields(fields, copy);
+  if (copy.switch_reduce) {
+    fields.object("switch_reduce", [&](auto& reduce) { reduce_fields(reduce, *copy.switch_reduce); });
+  }
+  return out;
+}
+
+fs::path preset_path(const std::string& folder, const std::string& name) {
+  return config_directory() / folder / (name + ".json");
+}
+
+std::vector<std::string> preset_names(const std::string& folder) {
+  std::vector<std::string> names;
+  const fs::path directory = config_directory() / folder;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(directory, ignored)) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Json load_preset(const std::string& folder, const std::string& name, const std::string& file,
+                 const std::string& where) {
+  const std::vector<std::string> names = preset_names(folder);
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    std::string list;
+    for (const auto& known : names) list += (list.empty() ? "" : ", ") + Json(known).dump();
+    const auto near = nearest(name, names);
+    throw InputError(file, where,
+                     fmt::format("expected one of {}, got {}{}", list, Json(name).dump(),
+                                 near ? "; the nearest is " + Json(*near).dump() : ""));
+  }
+  return load_config(preset_path(folder, name));
+}
+
+}  // namespace weft

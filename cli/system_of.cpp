@@ -1,0 +1,103 @@
+#include "cli/system_of.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/system_json.h"
+#include "sim/config_file.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+
+constexpr const char* kReduceKey = "switch_reduce";
+
+// {"preset": NAME, ...} becomes the preset with the rest merged over it.
+Json expand_preset(const Json& reduce, const std::string& file, const std::string& path) {
+  if (!reduce.is_object() || !reduce.contains("preset")) return reduce;
+  const Json& name = reduce["preset"];
+  const std::string where = child_path(path, "preset");
+  if (!name.is_string()) throw InputError(file, where, "expected a name, got " + describe(name));
+  Json expanded = load_preset(kReduceKey, name.get<std::string>(), file, where);
+  expanded.erase("description");
+  Json rest = reduce;
+  rest.erase("preset");
+  merge_into(expanded, rest);
+  return expanded;
+}
+
+// One part of a system over what the system already has. null takes the reducing hardware out.
+void override_part(Json& system, const std::string& part, const Json& over, const std::string& file,
+                   const std::string& path) {
+  if (part != kReduceKey) {
+    if (!over.is_object()) throw InputError(file, path, "expected an object, got " + describe(over));
+    merge_into(system[part], over);
+  } else if (over.is_null()) {
+    system.erase(part);
+  } else if (!over.is_object()) {
+    throw InputError(file, path, "expected an object or null, got " + describe(over));
+  } else if (over.contains("preset") || !system.contains(part)) {
+    system[part] = expand_preset(over, file, path);
+  } else {
+    merge_into(system[part], over);
+  }
+}
+
+Json load_system(const std::string& name, const std::string& file, const std::string& where) {
+  Json system = load_preset("systems", name, file, where);
+  const std::string own_file = preset_path("systems", name).string();
+  if (system.contains(kReduceKey)) {
+    system[kReduceKey] = expand_preset(system[kReduceKey], own_file, child_path("", kReduceKey));
+  }
+  static_cast<void>(read_system(JsonReader(system, own_file)));
+  return system;
+}
+
+Json written_system(const Json& written, const std::string& file) {
+  if (written.is_string()) return load_system(written.get<std::string>(), file, "/system");
+  if (!written.is_object()) {
+    throw InputError(file, "/system", "expected the name of a system or an object, got " + describe(written));
+  }
+  Json system = Json::object();
+  if (written.contains("base")) {
+    const Json& base = written["base"];
+    if (!base.is_string()) throw InputError(file, "/system/base", "expected a name, got " + describe(base));
+    system = load_system(base.get<std::string>(), file, "/system/base");
+  }
+  for (const auto& item : written.items()) {
+    if (item.key() == "base") continue;
+    const auto& parts = system_parts();
+    if (std::find(parts.begin(), parts.end(), item.key()) != parts.end()) {
+      override_part(system, item.key(), item.value(), file, child_path("/system", item.key()));
+    } else {
+      system[item.key()] = item.value();
+    }
+  }
+  return system;
+}
+
+}  // namespace
+
+SystemSpec system_of(JsonReader& top) {
+  if (!top.has("system")) {
+    top.fail("system", "expected the name of a system or an object, got nothing");
+  }
+  Json system = written_system(top.value()["system"], top.file());
+  for (const auto& part : system_parts()) {
+    if (top.has(part)) override_part(system, part, top.value()[part], top.file(), child_path("", part));
+  }
+  JsonReader reader(system, top.file(), "/system");
+  for (const auto& part : system_parts()) {
+    if (top.has(part)) reader.report_at(part, child_path("", part));
+  }
+  return read_system(std::move(reader));
+}
+
+SystemSpec preset_system(const std::string& name) {
+  const Json document{{"system", name}};
+  JsonReader top(document, preset_path("systems", name).string());
+  return system_of(top);
+}
+
+}  // namespace weft

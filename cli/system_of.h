@@ -1,0 +1,19 @@
+// Which system a configuration describes: named, written out, or named and overridden.
+#pragma once
+
+#include <string>
+
+#include "cli/system_config.h"
+#include "sim/json_reader.h"
+
+namespace weft {
+
+// The system of a configuration document: its "system", with the top-level parts "gpu", "network", "switch_reduce" and
+// "collectives" merged over it. `top` is the reader of the document and learns that these keys are known. A preset is
+// checked by itself first, so that its own errors name its own file.
+[[nodiscard]] SystemSpec system_of(JsonReader& top);
+
+// The system of configs/systems/NAME.json.
+[[nodiscard]] SystemSpec preset_system(const std::string& name);
+
+}  // namespace weft

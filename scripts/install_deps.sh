@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Installs what weft is built from (Debian 12 packages). Does nothing when all of it is there.
+set -euo pipefail
+
+packages=(
+  build-essential cmake ninja-build pkg-config
+  libsystemc-dev libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev zlib1g-dev libboost-dev
+  libprotobuf-dev protobuf-compiler libssl-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+)
+
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+  echo "weft: this is no Debian; install what these packages hold yourself: ${packages[*]}" >&2
+  exit 1
+fi
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  command -v sudo >/dev/null || { echo "weft: installing ${missing[*]} needs root or sudo" >&2; exit 1; }
+  as_root=(sudo)
+fi
+echo "Installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
