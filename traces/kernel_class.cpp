@@ -73,7 +73,9 @@ const char* to_string(KernelClass kernel_class) {
 }
 
 KernelClass kernel_class(std::string_view name) {
-  const std::string n = lower(name);
+  std::string n = lower(name);
+  // A library whose name holds a kernel class, of embedding kernels for the most part.
+  if (const std::size_t at = n.find("fbgemm_gpu"); at != std::string::npos) n.erase(at, 10);
   // Helpers of GEMM libraries carry the libraries' names: they go first.
   if (has_any(n, {"splitkreduce", "reducesplitk", "reduce_wgrad", "splitk_reduce"})) return KernelClass::reduction;
   if (has_any(n, {"multi_tensor_apply"})) return KernelClass::multi_tensor;

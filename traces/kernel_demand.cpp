@@ -9,6 +9,8 @@ namespace {
 // Per compute unit, below what the slowest of the supported GPUs sustains, so that guesses stay low:
 // memory: V100 900 GB/s / 80 units = 11 GB/s, A100 1555/108 = 14, MI300X 5300/304 = 17; seven tenths of the lowest.
 constexpr double kBytesPerUnitSecond = 8e9;
+// The most that HBM moves: A100 1555 GB/s / 108 units.
+constexpr double kMostBytesPerUnitSecond = 14.4e9;
 // FP32: V100 15.7 TFLOP/s / 80 = 196 GFLOP/s, A100 19.5/108 = 181; TF32: A100 156/108 = 1440 GFLOP/s; FP16: V100
 // 125/80 = 1560 (NVIDIA data sheets). Four tenths of the lowest.
 constexpr std::array<double, kPipeCount> kFlopsPerUnitSecond{0.6e12, 0.6e12, 0.07e12};  // by Pipe
@@ -186,7 +188,11 @@ class Guesser {
       stream(std::max(traffic(), 2 * elements * element_bytes(name_)), 1, 1, 1);
       return;
     }
-    parts(elements * element_bytes(name_), 1, 1, 1);
+    // Tiles at the edges are partly empty, by how much is not known: no more than memory moves in the time.
+    double per_block = elements * element_bytes(name_);
+    if (const auto time = unit_seconds())
+      per_block = std::clamp(*time * kMostBytesPerUnitSecond / (2 * blocks()), per_block / 8, per_block);
+    parts(per_block, 1, 1, 1);
   }
 
   // MultiTensorApply.cuh and apex: a block takes a chunk of 65536 elements of one tensor; tensors fill half of their
@@ -219,10 +225,8 @@ class Guesser {
     node.stages = tile.stages;
     const double k = static_cast<double>(node.iterations) * tile.k;
     const std::uint32_t columns = node.shape.grid[0];
-    // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and L2; only 1x1 ("unity_stride") does
-    // not.
-    const double taps =
-        guess_.kernel_class == KernelClass::convolution && name_.find("unity") == std::string::npos ? 9 : 1;
+    // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
+    const double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
     node.reads.push_back(tensor(tile.m * k * tile.element_bytes / taps, columns, 1, columns));
     node.reads.push_back(tensor(tile.n * k * tile.element_bytes, (blocks_ + columns - 1) / columns, columns, 0));
     node.writes.push_back(spread(static_cast<double>(tile.m) * tile.n * tile.element_bytes));

@@ -69,12 +69,14 @@ bool mangled_tile(std::string_view name, GemmTile& tile) {
 }
 
 void set_pipe(std::string_view n, GemmTile& tile) {
+  // Tensile names ("Cijk_Ailk_Bljk_BBS_BH_...") give the types of A and B: B is BF16, H is FP16.
   // CUTLASS and cuDNN names give the tensor core instruction: s1688 multiplies TF32 unless the type says FP16, h884,
   // s884 and 16816 multiply FP16 or BF16.
   if (has(n, "tf32") || has(n, "tfloat32")) {
     tile.pipe = Pipe::tensor_tf32;
   } else if (has(n, "f16") || has(n, "fp16") || has(n, "884") || has(n, "16816") || has(n, "h1688") || has(n, "half") ||
-             has(n, "bfloat16") || has(n, "hmma") || has(n, "nvjet_h") || has(n, "nvjet_t")) {
+             has(n, "bfloat16") || has(n, "xdl") || has(n, "_bbs_") || has(n, "_hhs_") || has(n, "hmma") ||
+             has(n, "nvjet_h") || has(n, "nvjet_t")) {
     tile.pipe = Pipe::tensor_fp16;
     tile.element_bytes = 2;
   } else if (has(n, "s1688") || has(n, "tensorop")) {
@@ -105,8 +107,8 @@ GemmTile gemm_tile(std::string_view name, const LaunchShape& shape) {
         stages = next->numbers[1];
         break;
       }
-    } else if (shape.threads_per_block() <= 64) {
-      tile.m = tile.n = 64;  // one or two warps hold no more accumulators
+    } else if (shape.threads_per_block() <= 128) {
+      tile.m = tile.n = 64;  // two wavefronts or four warps: the smaller of the common tiles
     }
   }
   if (const std::size_t at = n.find("_stage");

@@ -193,11 +193,11 @@ class RankBuilder {
     }
   }
 
-  // AMD: on the launch call, not on the kernel.
+  // AMD's kernels carry the launch call's arguments, or none where the call was not recorded.
   static std::optional<LaunchShape> shape(const KinetoOp& op) {
     std::optional<LaunchShape> shape = op.gpu->shape ? op.gpu->shape : op.call ? op.call->shape : std::nullopt;
     if (!shape || shape->threads_per_block() == 0) return std::nullopt;
-    if (!op.gpu->shape && host_call(op.call->name) == HostCall::launch_in_threads) {
+    if (op.call && host_call(op.call->name) == HostCall::launch_in_threads) {
       for (std::size_t i = 0; i < 3; ++i) shape->grid[i] = (shape->grid[i] + shape->block[i] - 1) / shape->block[i];
     }
     return shape->blocks() == 0 ? std::nullopt : shape;
