@@ -28,18 +28,18 @@ struct TraceOp {
   std::string op;     // the operator that launched it, e.g. "aten::conv2d"; may be empty
   std::string layer;  // may be empty
   TrainingPhase phase = TrainingPhase::other;
-  std::uint32_t iteration = 0;
-  std::uint32_t stream = 0;
+  std::optional<std::uint32_t> iteration;  // absent: outside of every recorded iteration, e.g. left from before
+  std::uint32_t stream = 0;                // 0 for host_wait
   std::int64_t correlation = -1;
   Time issued;          // start of the runtime call on the host; equal to start when unknown
   Time issue_duration;  // of that call
-  Time start;
+  Time start;           // on the GPU; of a host_wait: when the host began to wait
   Time duration;
   std::optional<LaunchShape> shape;
   Bytes bytes;                 // of copies and memsets
   std::string copy_direction;  // "DtoD", "HtoD", "DtoH", "PtoP"
   std::optional<TraceCollective> collective;
-  std::vector<std::uint32_t> waits;  // indices of ops of this rank that this one waits for (event waits)
+  std::vector<std::uint32_t> waits;  // earlier ops of this rank that this one waits for (event waits), ascending
 };
 
 struct TraceIteration {
@@ -60,7 +60,12 @@ struct TraceRank {
 struct Trace {
   std::string source;
   std::uint32_t world_size = 1;
-  std::vector<TraceRank> ranks;
+  std::vector<TraceRank> ranks;  // ascending by rank; not all of the world need be there
 };
+
+// Throws InputError, naming `source` and the op's place in weft's own format ("/ranks/0/ops/12"), unless: ranks are
+// distinct and below world_size; ops are in order of issue and lie in existing iterations; times are not negative;
+// waits point to earlier ops; collectives carry a group that exists and holds the rank; shapes are not empty.
+void validate(const Trace& trace, const std::string& source);
 
 }  // namespace weft

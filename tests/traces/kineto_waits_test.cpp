@@ -1,0 +1,125 @@
+#include <gmock/gmock.h>
+
+#include "tests/traces/kineto_text.h"
+#include "tests/traces/temporary_file.h"
+#include "traces/kineto_import.h"
+
+namespace weft {
+namespace {
+
+using testing::correlation;
+using ::testing::ElementsAre;
+using testing::gpu_args;
+using ::testing::IsEmpty;
+using testing::kineto_event;
+using testing::kineto_trace;
+using testing::TemporaryFolder;
+
+std::vector<TraceOp> ops_of(const std::vector<std::string>& events) {
+  const TemporaryFolder folder;
+  return import_kineto({folder.write("t.json", kineto_trace(events))}).ranks[0].ops;
+}
+
+std::string call(const std::string& name, const std::string& ts, int id, const std::string& dur = "1") {
+  return kineto_event("cuda_runtime", name, 1, ts, dur, correlation(id));
+}
+std::string launch(const std::string& ts, int id) { return call("cudaLaunchKernel", ts, id); }
+std::string kernel(const std::string& name, int stream, const std::string& ts, const std::string& dur, int id) {
+  return kineto_event("kernel", name, stream, ts, dur, gpu_args(stream, id));
+}
+
+TEST(KinetoWaits, JoinsStreamWaitsWithTheirEventRecords) {
+  const std::vector<TraceOp> ops =
+      ops_of({launch("10", 1), kernel("a", 7, "20", "10", 1), call("cudaEventRecord", "12", 2), launch("14", 3),
+              kernel("b", 7, "31", "10", 3), call("cudaStreamWaitEvent", "16", 4), launch("18", 5),
+              kernel("c", 20, "32", "5", 5),
+              kineto_event("cuda_sync", "Stream Wait Event", 20, "16", "1",
+                           R"("stream":20,"wait_on_stream":7,"wait_on_cuda_event_record_corr_id":2,"correlation":4)")});
+  ASSERT_EQ(ops.size(), 3u);
+  EXPECT_THAT(ops[1].waits, IsEmpty());
+  EXPECT_THAT(ops[2].waits, ElementsAre(0));  // not b, which was launched after the record
+}
+
+TEST(KinetoWaits, IgnoresEventsRecordedBeforeTheTrace) {
+  const std::vector<TraceOp> ops = ops_of(
+      {launch("10", 1), kernel("a", 7, "20", "10", 1), call("cudaStreamWaitEvent", "16", 4), launch("18", 5),
+       kernel("c", 20, "32", "5", 5),
+       kineto_event("cuda_sync", "Stream Wait Event", 20, "16", "1",
+                    R"("stream":20,"wait_on_stream":7,"wait_on_cuda_event_record_corr_id":-1,"correlation":4)")});
+  EXPECT_THAT(ops[1].waits, IsEmpty());
+}
+
+std::vector<std::string> collective_events(const std::string& input_start, const std::string& output_start) {
+  return {launch("10", 1),
+          kernel("gradient", 7, input_start, "10", 1),
+          kineto_event("user_annotation", "nccl:all_reduce", 1, "11", "6"),
+          call("cudaStreamWaitEvent", "12", 2),
+          launch("14", 3),
+          kernel("ncclKernel_AllReduce_RING_LL_Sum_float(x)", 40, "31", "20", 3),
+          call("cudaStreamWaitEvent", "16", 4),
+          call("cudaStreamWaitEvent", "30", 5),
+          launch("32", 6),
+          kernel("step", 7, output_start, "5", 6)};
+}
+
+TEST(KinetoWaits, InfersThatACollectiveWaitsForItsInputAndIsWaitedFor) {
+  const std::vector<TraceOp> ops = ops_of(collective_events("20", "51"));
+  ASSERT_EQ(ops.size(), 3u);
+  EXPECT_EQ(ops[1].kind, TraceOpKind::collective);
+  EXPECT_THAT(ops[1].waits, ElementsAre(0));
+  EXPECT_THAT(ops[2].waits, ElementsAre(1));
+}
+
+TEST(KinetoWaits, InfersNothingThatTheTimesContradict) {
+  const std::vector<TraceOp> ops = ops_of(collective_events("28", "40"));
+  EXPECT_THAT(ops[1].waits, IsEmpty());
+  EXPECT_THAT(ops[2].waits, IsEmpty());
+}
+
+TEST(KinetoWaits, WaitsOfTheHostForTheDeviceCoverAllStreams) {
+  const std::vector<TraceOp> ops =
+      ops_of({launch("10", 1), kernel("a", 7, "20", "10", 1), launch("12", 2), kernel("b", 8, "20", "30", 2),
+              call("cudaDeviceSynchronize", "15", 3, "40"), launch("60", 4), kernel("c", 7, "70", "1", 4)});
+  ASSERT_EQ(ops.size(), 4u);
+  EXPECT_EQ(ops[2].kind, TraceOpKind::host_wait);
+  EXPECT_EQ(ops[2].name, "cudaDeviceSynchronize");
+  EXPECT_EQ(ops[2].duration, microseconds(40));
+  EXPECT_THAT(ops[2].waits, ElementsAre(0, 1));
+}
+
+TEST(KinetoWaits, AStreamWaitCoversTheStreamOfItsThread) {
+  const std::vector<TraceOp> ops =
+      ops_of({launch("10", 1), kernel("a", 7, "20", "100", 1), launch("12", 2), kernel("b", 8, "20", "10", 2),
+              call("cudaStreamSynchronize", "15", 3, "20")});
+  ASSERT_EQ(ops.size(), 3u);
+  EXPECT_THAT(ops[2].waits, ElementsAre(1));
+}
+
+TEST(KinetoWaits, AnEventWaitWithoutIdIsForWhatEndedMeanwhile) {
+  const std::vector<TraceOp> ops =
+      ops_of({launch("10", 1), kernel("a", 7, "20", "20", 1), launch("11", 2), kernel("b", 8, "20", "300", 2),
+              call("cudaEventSynchronize", "15", 3, "26")});
+  ASSERT_EQ(ops.size(), 3u);
+  EXPECT_THAT(ops[2].waits, ElementsAre(0));
+}
+
+TEST(KinetoWaits, ABlockingCopyIsFollowedByAWait) {
+  const std::vector<TraceOp> ops = ops_of(
+      {call("cudaMemcpyAsync", "10", 1, "50"),
+       kineto_event("gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 7, "20", "30", gpu_args(7, 1, R"("bytes":8)")),
+       call("cudaMemcpyAsync", "70", 2, "5"),
+       kineto_event("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 7, "80", "30", gpu_args(7, 2, R"("bytes":8)"))});
+  ASSERT_EQ(ops.size(), 3u);
+  EXPECT_EQ(ops[1].kind, TraceOpKind::host_wait);
+  EXPECT_THAT(ops[1].waits, ElementsAre(0));
+  EXPECT_EQ(ops[2].kind, TraceOpKind::copy);
+}
+
+TEST(KinetoWaits, AHostCallThatWaitedForNothingIsLeftOut) {
+  const std::vector<TraceOp> ops = ops_of({call("cudaDeviceSynchronize", "5", 9, "1"), launch("10", 1),
+                                           kernel("a", 7, "20", "20", 1), call("cudaEventSynchronize", "50", 3, "2")});
+  EXPECT_EQ(ops.size(), 1u);
+}
+
+}  // namespace
+}  // namespace weft

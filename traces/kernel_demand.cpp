@@ -1,0 +1,260 @@
+#include "traces/kernel_demand.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace weft {
+namespace {
+
+// Per compute unit, below what the slowest of the supported GPUs sustains, so that guesses stay low:
+// memory: V100 900 GB/s / 80 units = 11 GB/s, A100 1555/108 = 14, MI300X 5300/304 = 17; seven tenths of the lowest.
+constexpr double kBytesPerUnitSecond = 8e9;
+// The most that HBM moves: A100 1555 GB/s / 108 units.
+constexpr double kMostBytesPerUnitSecond = 14.4e9;
+// FP32: V100 15.7 TFLOP/s / 80 = 196 GFLOP/s, A100 19.5/108 = 181; TF32: A100 156/108 = 1440 GFLOP/s; FP16: V100
+// 125/80 = 1560 (NVIDIA data sheets). Four tenths of the lowest.
+constexpr std::array<double, kPipeCount> kFlopsPerUnitSecond{0.6e12, 0.6e12, 0.07e12};  // by Pipe
+// A kernel of one block that does nothing takes about 2 us in the traces given.
+constexpr double kLaunchSeconds = 2e-6;
+// A tensor is never guessed larger than this: no time or name is a reason for more.
+constexpr double kLargestTensor = 1e9;
+
+class Guesser {
+ public:
+  Guesser(const std::string& name, const LaunchShape& shape, std::optional<Bytes> bytes,
+          std::optional<MeasuredAlone> alone)
+      : name_(name), blocks_(std::max<std::uint64_t>(shape.blocks(), 1)), bytes_(bytes), alone_(alone) {
+    guess_.node.shape = shape;
+    guess_.node.origin = DemandOrigin::name;
+  }
+
+  KernelGuess guess() {
+    guess_.kernel_class = kernel_class(name_);
+    switch (guess_.kernel_class) {
+      case KernelClass::gemm:
+      case KernelClass::convolution:
+        product();
+        break;
+      case KernelClass::batch_norm_forward:
+        // cuDNN's "singleread" keeps a channel in shared memory; the others read twice (statistics, then normalise).
+        stream(traffic(), singleread() ? 1 : 2, 1, 1);
+        break;
+      case KernelClass::batch_norm_backward:
+        stream(traffic(), singleread() ? 1 : 2, 2, 1);
+        break;
+      case KernelClass::elementwise:
+        elementwise();
+        break;
+      case KernelClass::fill:
+        if (!bytes_ && name_.find("lementwise_kernel") != std::string::npos)
+          elementwise();
+        else
+          stream(bytes_ ? static_cast<double>(bytes_->count()) : traffic(), 1, 0, 1);
+        break;
+      case KernelClass::copy:
+        stream(bytes_ ? 2 * static_cast<double>(bytes_->count()) : traffic(), 1, 1, 1);
+        break;
+      case KernelClass::reduction:
+        reduction();
+        break;
+      case KernelClass::softmax_forward:
+        softmax(1);
+        break;
+      case KernelClass::softmax_backward:
+        softmax(2);
+        break;
+      case KernelClass::pooling_forward:
+        pooling();
+        break;
+      case KernelClass::transpose:
+        transpose();
+        break;
+      case KernelClass::multi_tensor:
+        multi_tensor();
+        break;
+      case KernelClass::unknown:
+        stream(traffic(), 1, 2, 1);
+        break;
+    }
+    return std::move(guess_);
+  }
+
+ private:
+  [[nodiscard]] bool singleread() const { return name_.find("singleread") != std::string::npos; }
+  [[nodiscard]] double blocks() const { return static_cast<double>(blocks_); }
+  [[nodiscard]] double threads() const { return guess_.node.shape.threads_per_block(); }
+
+  // Seconds times compute units that the kernel had for itself; absent when its time alone is not known.
+  [[nodiscard]] std::optional<double> unit_seconds() const {
+    if (!alone_ || alone_->compute_units == 0) return std::nullopt;
+    const double active = std::min<double>(blocks(), alone_->compute_units);
+    return std::max(to_seconds(alone_->duration) - kLaunchSeconds, 0.0) * active;
+  }
+
+  // Bytes moved by kernels whose name and grid do not tell: what memory moves in their time at a modest rate, but at
+  // least a sector a thread. Without a time, four words a thread.
+  [[nodiscard]] double traffic() const {
+    const double least = 32 * threads() * blocks();
+    const std::optional<double> time = unit_seconds();
+    if (!time) return std::min(least, kLargestTensor);
+    return std::clamp(*time * kBytesPerUnitSecond, std::min(32 * blocks(), kLargestTensor), 4 * kLargestTensor);
+  }
+
+  TensorUse tensor(double bytes_per_block, std::uint64_t distinct, std::uint32_t divisor, std::uint32_t modulo) {
+    TensorUse use;
+    use.tensor = TensorId{static_cast<std::uint32_t>(guess_.tensors.size())};
+    const double limit = kLargestTensor / static_cast<double>(std::max<std::uint64_t>(distinct, 1));
+    use.bytes_per_block = static_cast<std::uint64_t>(std::max(std::ceil(std::min(bytes_per_block, limit)), 1.0));
+    use.divisor = divisor;
+    use.modulo = modulo;
+    guess_.tensors.push_back(Bytes(static_cast<std::int64_t>(use.bytes_per_block * distinct)));
+    return use;
+  }
+  TensorUse spread(double bytes_per_block) { return tensor(bytes_per_block, blocks_, 1, 0); }
+
+  // Every block streams its own part: `inputs` tensors read `passes` times each, `outputs` written once.
+  void stream(double total, std::uint32_t passes, std::uint32_t inputs, std::uint32_t outputs) {
+    parts(total / (passes * inputs + outputs) / blocks(), passes, inputs, outputs);
+  }
+
+  void parts(double bytes_per_block, std::uint32_t passes, std::uint32_t inputs, std::uint32_t outputs) {
+    KernelNode& node = guess_.node;
+    for (std::uint32_t i = 0; i < inputs; ++i) {
+      const TensorUse use = spread(bytes_per_block);
+      for (std::uint32_t p = 0; p < passes; ++p) node.reads.push_back(use);
+    }
+    for (std::uint32_t o = 0; o < outputs; ++o) node.writes.push_back(spread(bytes_per_block));
+    // A round is one vector of 16 B a thread for each tensor, as PyTorch's and cuDNN's streaming loops load; a few are
+    // in flight through unrolling.
+    node.iterations = static_cast<std::uint32_t>(std::clamp(std::ceil(bytes_per_block / (16 * threads())), 1.0, 256.0));
+    node.stages = std::min<std::uint32_t>(node.iterations, 4);
+    node.flops[static_cast<std::size_t>(Pipe::fp32)] = blocks() * bytes_per_block / element_bytes(name_);
+  }
+
+  void elementwise() {
+    const ElementwiseShape e = elementwise_shape(name_, guess_.node.shape);
+    const double per_block = static_cast<double>(e.elements_per_block) * element_bytes(name_);
+    parts(per_block, 1, e.reads, e.writes);
+    // All loads of a thread are issued before the first use (CUDALoops.cuh).
+    guess_.node.iterations = 1;
+    guess_.node.stages = 1;
+  }
+
+  // Blocks read their parts and leave a sum, 4 B for a warp.
+  void reduction() {
+    const TensorUse use = spread(traffic() / blocks());
+    guess_.node.reads.push_back(use);
+    guess_.node.writes.push_back(
+        spread(std::min<double>(std::ceil(threads() / 32) * 4, static_cast<double>(use.bytes_per_block))));
+    guess_.node.write_at_end = true;
+    guess_.node.iterations = static_cast<std::uint32_t>(
+        std::clamp(std::ceil(static_cast<double>(use.bytes_per_block) / (16 * threads())), 1.0, 256.0));
+    guess_.node.stages = std::min<std::uint32_t>(guess_.node.iterations, 4);
+    guess_.node.flops[static_cast<std::size_t>(Pipe::fp32)] =
+        blocks() * static_cast<double>(use.bytes_per_block) / element_bytes(name_);
+  }
+
+  // softmax_warp_forward<..., log2_elements, ...> (PersistentSoftmax.cuh): a warp holds a row of up to 2^log2_elements,
+  // two rows where they are short. Rows fill on average three quarters of the power of two.
+  void softmax(std::uint32_t inputs) {
+    const std::optional<std::uint32_t> log2_elements = template_integer(name_, 0);
+    if (name_.find("_warp_") == std::string::npos || !log2_elements || *log2_elements > 13) {
+      stream(traffic(), 1, inputs, 1);
+      return;
+    }
+    const double rows = threads() / 32 * (*log2_elements <= 7 ? 2 : 1);
+    parts(0.75 * rows * static_cast<double>(1u << *log2_elements) * element_bytes(name_), 1, inputs, 1);
+  }
+
+  // DilatedMaxPool2d.cu: a thread makes one output and its 8 B index. With the usual 3x3 window and stride 2 it touches
+  // four new inputs.
+  void pooling() {
+    const double element = element_bytes(name_);
+    parts(4 * element * threads(), 1, 1, 0);
+    guess_.node.writes.push_back(spread(element * threads()));
+    guess_.node.writes.push_back(spread(8 * threads()));
+    guess_.node.iterations = 1;
+    guess_.node.stages = 1;
+  }
+
+  // A tile of 32 x 32 in shared memory padded by a column (cuDNN: 4224 B = 32 * 33 * 4), or as the name says
+  // (MIOpen: batched_transpose_16x32_half).
+  void transpose() {
+    double elements = 1024;
+    if (const std::size_t at = name_.find("transpose_"); at != std::string::npos) {
+      const GemmTile tile = gemm_tile(name_, guess_.node.shape);
+      elements = static_cast<double>(tile.m) * tile.n;
+      // These loop over tiles with a fixed number of blocks.
+      stream(std::max(traffic(), 2 * elements * element_bytes(name_)), 1, 1, 1);
+      return;
+    }
+    // Tiles at the edges are partly empty, by how much is not known: no more than memory moves in the time.
+    double per_block = elements * element_bytes(name_);
+    if (const auto time = unit_seconds())
+      per_block = std::clamp(*time * kMostBytesPerUnitSecond / (2 * blocks()), per_block / 8, per_block);
+    parts(per_block, 1, 1, 1);
+  }
+
+  // MultiTensorApply.cuh and apex: a block takes a chunk of 65536 elements of one tensor; tensors fill half of their
+  // chunks. TensorListMetadata<n> counts the lists; the first is read only (gradients) or updated in place.
+  void multi_tensor() {
+    std::uint32_t lists = 2;
+    if (const std::size_t at = name_.find("TensorListMetadata<"); at != std::string::npos)
+      lists = std::clamp<std::uint32_t>(template_integer(name_.substr(at), 0).value_or(2), 1, 8);
+    parts(0.5 * 65536 * element_bytes(name_), 1, lists, 0);
+    const std::uint32_t written = lists <= 2 ? 1 : lists - 1;
+    for (std::uint32_t w = 0; w < written; ++w)
+      guess_.node.writes.push_back(guess_.node.reads[guess_.node.reads.size() - 1 - w]);
+  }
+
+  // One output tile a block, computed over K in rounds of the tile's k. Blocks with the same x share the rows of A,
+  // those with the same y and z the columns of B.
+  void product() {
+    const GemmTile tile = gemm_tile(name_, guess_.node.shape);
+    KernelNode& node = guess_.node;
+    const double tile_flops = 2.0 * tile.m * tile.n;
+    // K is not recorded: what the pipe does in the kernel's time at a modest rate, in steps of powers of two and their
+    // halves so that noise in the time changes nothing; without a time, 256 on tensor cores and 64 else.
+    const auto pipe = static_cast<std::size_t>(tile.pipe);
+    double depth = tile.pipe == Pipe::fp32 ? 64 : 256;
+    if (const auto time = unit_seconds()) depth = *time * kFlopsPerUnitSecond[pipe] / (tile_flops * blocks());
+    depth = std::clamp(depth, static_cast<double>(tile.k), 8192.0);
+    double step = std::exp2(std::floor(std::log2(depth)));
+    if (step * 1.5 <= depth) step *= 1.5;
+    node.iterations = static_cast<std::uint32_t>(std::max(std::floor(step / tile.k), 1.0));
+    node.stages = tile.stages;
+    const double k = static_cast<double>(node.iterations) * tile.k;
+    const std::uint32_t columns = node.shape.grid[0];
+    // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
+    const double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
+    node.reads.push_back(tensor(tile.m * k * tile.element_bytes / taps, columns, 1, columns));
+    node.reads.push_back(tensor(tile.n * k * tile.element_bytes, (blocks_ + columns - 1) / columns, columns, 0));
+    node.writes.push_back(spread(static_cast<double>(tile.m) * tile.n * tile.element_bytes));
+    node.write_at_end = true;
+    node.flops[pipe] = tile_flops * k * blocks();
+  }
+
+  const std::string& name_;
+  std::uint64_t blocks_;
+  std::optional<Bytes> bytes_;
+  std::optional<MeasuredAlone> alone_;
+  KernelGuess guess_;
+};
+
+}  // namespace
+
+KernelGuess guess_kernel_demand(const std::string& kernel_name, const LaunchShape& shape, std::optional<Bytes> bytes,
+                                std::optional<MeasuredAlone> alone) {
+  return Guesser(kernel_name, shape, bytes, alone).guess();
+}
+
+LaunchShape copy_shape(Bytes bytes) {
+  LaunchShape shape;
+  shape.block[0] = 128;
+  const std::int64_t per_block = 128 * 4 * 16;
+  const std::int64_t blocks = std::max<std::int64_t>((bytes.count() + per_block - 1) / per_block, 1);
+  shape.grid[0] = static_cast<std::uint32_t>(std::min<std::int64_t>(blocks, 1 << 20));
+  return shape;
+}
+
+}  // namespace weft

@@ -1,0 +1,83 @@
+#include <algorithm>
+#include <string>
+
+#include "sim/error.h"
+#include "traces/kineto_names.h"
+#include "traces/kineto_rank.h"
+
+namespace weft {
+namespace {
+
+class Collector {
+ public:
+  Collector(const KinetoFile& file, const KinetoEvent& kernel, std::uint32_t world_size)
+      : place_("/traceEvents/" + std::to_string(kernel.number) + " (" + kernel.name.substr(0, 80) + ")"),
+        file_(file),
+        world_size_(world_size) {}
+
+  // Fills what is still open; better sources are added first.
+  void add(const KinetoCollective& source) {
+    if (!kind_) kind_ = collective_kind(source.name);
+    if (!out_.elements && source.elements) {
+      if (*source.elements < 0) fail("expected at least 0 elements, got " + std::to_string(*source.elements));
+      out_.elements = source.elements;
+    }
+    if (!out_.type) out_.type = collective_type(source.type);
+    if (out_.group_size == 0 && source.group_size) {
+      if (*source.group_size < 1 || *source.group_size > world_size_)
+        fail("expected a group that exists in a world of " + std::to_string(world_size_) + ", got group size " +
+             std::to_string(*source.group_size));
+      out_.group_size = static_cast<std::uint32_t>(*source.group_size);
+    }
+    if (out_.group_ranks.empty() && source.group_ranks) add_ranks(*source.group_ranks);
+    if (out_.group_name.empty()) out_.group_name = source.group_name;
+  }
+  void add_kind(std::string_view name) {
+    if (!kind_) kind_ = collective_kind(name);
+  }
+  void add_type(std::optional<DataType> type) {
+    if (!out_.type) out_.type = type;
+  }
+
+  TraceCollective finish() {
+    // A kernel whose name does not tell, launched outside of the recording.
+    out_.kind = kind_.value_or(CollectiveKind::all_reduce);
+    if (out_.group_size == 0) out_.group_size = static_cast<std::uint32_t>(out_.group_ranks.size());
+    return std::move(out_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const { throw InputError(file_.name, place_, message); }
+
+  void add_ranks(const std::vector<std::int64_t>& ranks) {
+    for (const std::int64_t rank : ranks) {
+      if (rank < 0 || rank >= world_size_)
+        fail("expected a group that exists in a world of " + std::to_string(world_size_) + ", got rank " +
+             std::to_string(rank));
+      out_.group_ranks.push_back(static_cast<std::uint32_t>(rank));
+    }
+    std::sort(out_.group_ranks.begin(), out_.group_ranks.end());
+  }
+
+  std::string place_;
+  const KinetoFile& file_;
+  std::uint32_t world_size_;
+  TraceCollective out_;
+  std::optional<CollectiveKind> kind_;
+};
+
+}  // namespace
+
+TraceCollective kineto_collective(const KinetoFile& file, const KinetoEvent& kernel, const HostContext* context,
+                                  std::uint32_t world_size) {
+  Collector collector(file, kernel, world_size);
+  if (kernel.collective) collector.add(*kernel.collective);
+  if (context && context->parameters) collector.add(*context->parameters);
+  if (context && !context->collective.empty()) collector.add_kind(context->collective);
+  if (context && context->tensors) collector.add(*context->tensors);
+  collector.add_kind(kernel.name);
+  collector.add_type(type_in_kernel_name(kernel.name));
+  return collector.finish();
+}
+
+}  // namespace weft

@@ -1,0 +1,313 @@
+#include "traces/kineto_events.h"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <charconv>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "sim/error.h"
+#include "traces/gzip.h"
+#include "traces/kineto_names.h"
+#include "traces/kineto_time.h"
+
+namespace weft {
+namespace {
+
+namespace od = simdjson::ondemand;
+
+std::optional<std::int64_t> integer(od::object& o, std::string_view key) {
+  od::value v;
+  if (o[key].get(v) != simdjson::SUCCESS) return std::nullopt;
+  std::int64_t value = 0;
+  if (v.get_int64().get(value) == simdjson::SUCCESS) return value;
+  // ROCm's arguments are text.
+  std::string_view text;
+  if (v.get_string().get(text) != simdjson::SUCCESS) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string text(od::object& o, std::string_view key) {
+  std::string_view value;
+  if (o[key].get_string().get(value) != simdjson::SUCCESS) return {};
+  return std::string(value);
+}
+
+// The elements of all tensors in "Input Dims": a list of sizes is a tensor, deeper lists hold tensors.
+std::int64_t count_elements(od::array dims) {
+  std::int64_t total = 0;
+  std::int64_t product = 1;
+  bool is_tensor = false;
+  for (auto entry : dims) {
+    od::value v = entry.value();
+    if (v.type() == od::json_type::array) {
+      total += count_elements(v.get_array());
+      continue;
+    }
+    const std::int64_t size = v.get_int64();
+    if (size < 0 || __builtin_mul_overflow(product, size, &product)) return 0;
+    is_tensor = true;
+  }
+  return is_tensor ? total + product : total;
+}
+
+class KinetoReader {
+ public:
+  explicit KinetoReader(const std::filesystem::path& path) : path_(path) { file_.name = path.string(); }
+
+  KinetoFile read() {
+    std::string content = read_maybe_gzip(path_);
+    content.reserve(content.size() + simdjson::SIMDJSON_PADDING);
+    try {
+      od::parser parser;
+      od::document document = parser.iterate(content);
+      parse(document);
+    } catch (const simdjson::simdjson_error& error) {
+      throw InputError(file_.name, place_, std::string("expected JSON of a Kineto trace, got: ") + error.what());
+    }
+    finish();
+    return std::move(file_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const { throw InputError(file_.name, place_, message); }
+
+  void parse(od::document& document) {
+    switch (document.type()) {
+      case od::json_type::array:
+        read_events(document.get_array());
+        return;
+      case od::json_type::object:
+        break;
+      default:
+        fail("expected a Kineto trace (an object with \"traceEvents\"), got another JSON value");
+    }
+    bool found = false;
+    for (auto field : document.get_object()) {
+      const std::string_view key = field.unescaped_key();
+      od::value value = field.value();
+      place_ = fmt::format("/{}", key);
+      if (key == "traceEvents") {
+        if (value.type() != od::json_type::array) fail("expected a list of events");
+        found = true;
+        read_events(value.get_array());
+      } else if (key == "deviceProperties" && value.type() == od::json_type::array) {
+        read_devices(value.get_array());
+      } else if (key == "distributedInfo" && value.type() == od::json_type::object) {
+        od::object info = value.get_object();
+        file_.rank = integer(info, "rank");
+        file_.world_size = integer(info, "world_size");
+      } else if (key == "baseTimeNanoseconds") {
+        base_ = value.get_int64();
+      }
+    }
+    place_.clear();
+    if (!found) fail("expected a Kineto trace with \"traceEvents\", got a JSON object without");
+  }
+
+  void read_devices(od::array devices) {
+    for (auto entry : devices) {
+      od::object o = entry.get_object();
+      KinetoDevice device;
+      device.id = integer(o, "id").value_or(static_cast<std::int64_t>(file_.devices.size()));
+      device.name = text(o, "name");
+      device.memory_bytes = std::max<std::int64_t>(integer(o, "totalGlobalMem").value_or(0), 0);
+      device.compute_units =
+          static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer(o, "numSms").value_or(0), 0, 1 << 20));
+      file_.devices.push_back(std::move(device));
+    }
+  }
+
+  void read_events(od::array events) {
+    std::size_t number = 0;
+    for (auto entry : events) {
+      place_ = fmt::format("/traceEvents/{}", number);
+      od::value value = entry.value();
+      if (value.type() != od::json_type::object) fail("expected an event object");
+      od::object o = value.get_object();
+      read_event(o, number++);
+    }
+    place_ = "/traceEvents";
+    events_seen_ = number;
+  }
+
+  void read_event(od::object& o, std::size_t number) {
+    std::string_view ph, cat, name;
+    if (o["ph"].get_string().get(ph) != simdjson::SUCCESS || ph != "X") return;
+    if (o["cat"].get_string().get(cat) != simdjson::SUCCESS) return;
+    if (o["name"].get_string().get(name) != simdjson::SUCCESS) return;
+    const std::optional<KinetoCategory> category = kineto_category(cat, name);
+    if (!category) return;
+    KinetoEvent event;
+    event.category = *category;
+    event.name = name;
+    event.number = number;
+    place_ += fmt::format(" ({})", event.name.substr(0, 80));
+    event.start = time(o, "ts");
+    event.duration = time(o, "dur");
+    if (event.start < 0) fail("expected a time of at least 0, got ts " + std::to_string(event.start) + " ns");
+    if (event.duration < 0)
+      fail("expected a duration of at least 0, got dur " + std::to_string(event.duration) + " ns");
+    event.thread = integer(o, "tid").value_or(0);
+    const std::int64_t pid = integer(o, "pid").value_or(0);
+    event.device = pid;
+    od::value args_value;
+    if (o["args"].get(args_value) == simdjson::SUCCESS && args_value.type() == od::json_type::object) {
+      od::object args = args_value.get_object();
+      read_args(args, event);
+    }
+    if (event.stream < 0 && is_gpu(event.category)) event.stream = std::max<std::int64_t>(event.thread, 0);
+    file_.events.push_back(std::move(event));
+  }
+
+  static bool is_gpu(KinetoCategory c) {
+    return c == KinetoCategory::kernel || c == KinetoCategory::copy || c == KinetoCategory::memset;
+  }
+
+  std::int64_t time(od::object& o, std::string_view key) {
+    od::value v;
+    if (o[key].get(v) != simdjson::SUCCESS) fail(fmt::format("expected \"{}\", got none", key));
+    const std::string_view token = v.raw_json_token();
+    const std::optional<std::int64_t> ns = nanoseconds_of(token);
+    if (!ns) fail(fmt::format("expected a number of microseconds in \"{}\", got {}", key, token));
+    if (token.find('.') != std::string_view::npos) fractions_ = true;
+    return *ns;
+  }
+
+  void read_args(od::object& args, KinetoEvent& event) {
+    switch (event.category) {
+      case KinetoCategory::kernel:
+      case KinetoCategory::copy:
+      case KinetoCategory::memset:
+        read_gpu_args(args, event);
+        break;
+      case KinetoCategory::runtime:
+        event.correlation = correlation(args);
+        read_shape(args, event);
+        event.bytes = integer(args, "size").value_or(integer(args, "bytes").value_or(0));
+        break;
+      case KinetoCategory::synchronization:
+        event.correlation = correlation(args);
+        event.stream = stream(args, "stream");
+        event.waited_stream = stream(args, "wait_on_stream");
+        event.waited_record = integer(args, "wait_on_cuda_event_record_corr_id").value_or(-1);
+        break;
+      case KinetoCategory::cpu_operator:
+        event.sequence = integer(args, "Sequence number").value_or(-1);
+        if (event.name == "record_param_comms") read_collective(args, event);
+        break;
+      case KinetoCategory::annotation:
+        if (event.name.starts_with("nccl:")) read_collective(args, event);
+        break;
+      case KinetoCategory::module:
+        break;
+    }
+  }
+
+  static std::int64_t correlation(od::object& args) {
+    const std::optional<std::int64_t> id = integer(args, "correlation");
+    return id ? *id : integer(args, "External id").value_or(-1);
+  }
+  // CUPTI writes "no stream" as -1 or as 2^32 - 1.
+  static std::int64_t stream(od::object& args, std::string_view key) {
+    const std::int64_t id = integer(args, key).value_or(-1);
+    return id > std::numeric_limits<std::int32_t>::max() ? -1 : id;
+  }
+
+  void read_gpu_args(od::object& args, KinetoEvent& event) {
+    event.device = integer(args, "device").value_or(event.device);
+    event.stream = stream(args, "stream");
+    event.correlation = correlation(args);
+    if (event.category == KinetoCategory::kernel) {
+      read_shape(args, event);
+      if (is_collective_kernel(event.name)) read_collective(args, event);
+    } else {
+      event.bytes = integer(args, "bytes").value_or(0);
+      event.copy_kind = text(args, "kind");
+    }
+    if (event.bytes < 0) fail("expected at least 0 bytes, got " + std::to_string(event.bytes));
+  }
+
+  std::uint32_t bounded(std::int64_t value, const char* what) const {
+    if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
+      fail(fmt::format("expected {} from 0 to 2^31 - 1, got {}", what, value));
+    return static_cast<std::uint32_t>(value);
+  }
+
+  bool read_triple(od::object& args, std::string_view key, std::array<std::uint32_t, 3>& out) const {
+    od::array list;
+    if (args[key].get_array().get(list) != simdjson::SUCCESS) return false;
+    std::size_t index = 0;
+    for (auto entry : list) {
+      if (index == 3) fail(fmt::format("expected three numbers in \"{}\", got more", key));
+      out[index++] = bounded(entry.get_int64(), "a dimension");
+    }
+    return index == 3;
+  }
+
+  void read_shape(od::object& args, KinetoEvent& event) const {
+    LaunchShape shape;
+    if (!read_triple(args, "grid", shape.grid) || !read_triple(args, "block", shape.block)) return;
+    shape.registers_per_thread = bounded(integer(args, "registers per thread").value_or(0), "registers");
+    shape.shared_memory_bytes = bounded(integer(args, "shared memory").value_or(0), "shared memory");
+    event.shape = shape;
+  }
+
+  static void read_collective(od::object& args, KinetoEvent& event) {
+    KinetoCollective c;
+    c.name = text(args, "Collective name");
+    c.elements = integer(args, "In msg nelems");
+    c.type = text(args, "dtype");
+    c.group_size = integer(args, "Group size");
+    c.group_ranks = rank_list(text(args, "Process Group Ranks"));
+    c.group_name = text(args, "Process Group Name");
+    od::array list;
+    if (!c.elements && event.category == KinetoCategory::annotation &&
+        args["Input Dims"].get_array().get(list) == simdjson::SUCCESS) {
+      const std::int64_t elements = count_elements(list);
+      if (elements > 0) c.elements = elements;
+    }
+    if (c.type.empty() && args["Input type"].get_array().get(list) == simdjson::SUCCESS) {
+      for (auto entry : list) {
+        std::string_view word;
+        if (c.type.empty() && entry.get_string().get(word) == simdjson::SUCCESS) c.type = word;
+      }
+    }
+    event.collective = std::move(c);
+  }
+
+  void finish() {
+    place_.clear();
+    bool gpu = false;
+    for (KinetoEvent& event : file_.events) {
+      gpu = gpu || is_gpu(event.category);
+      std::int64_t end = 0;
+      if (__builtin_add_overflow(event.start, base_, &event.start) ||
+          __builtin_add_overflow(event.start, event.duration, &end))
+        throw InputError(file_.name, "/traceEvents/" + std::to_string(event.number),
+                         "expected a time within 2^63 ns, got a later one");
+    }
+    if (!gpu)
+      fail("expected GPU operations (\"cat\": \"kernel\"), got " + std::to_string(events_seen_) +
+           " events and none of them: was the profile taken with ProfilerActivity.CUDA?");
+    // Starts and durations in whole microseconds are both cut off, so an end may be wrong by two.
+    file_.clock_tolerance = fractions_ ? 100 : 2000;
+  }
+
+  std::filesystem::path path_;
+  KinetoFile file_;
+  std::string place_;
+  std::int64_t base_ = 0;
+  std::size_t events_seen_ = 0;
+  bool fractions_ = false;
+};
+
+}  // namespace
+
+KinetoFile read_kineto(const std::filesystem::path& file) { return KinetoReader(file).read(); }
+
+}  // namespace weft

@@ -1,0 +1,157 @@
+#include "traces/kineto_host.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "traces/kineto_names.h"
+
+namespace weft {
+namespace {
+
+constexpr std::string_view kAutogradNode = "autograd::engine::evaluate_function: ";
+
+bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+bool is_host(KinetoCategory c) {
+  return c == KinetoCategory::runtime || c == KinetoCategory::cpu_operator || c == KinetoCategory::annotation ||
+         c == KinetoCategory::module;
+}
+
+bool is_communication(const KinetoEvent& e) {
+  return e.name.starts_with("nccl:") || e.name.starts_with("c10d::") || e.name == "record_param_comms";
+}
+
+// What an annotation or operator says about the phase of all that is inside it.
+std::optional<TrainingPhase> marked_phase(const KinetoEvent& e) {
+  if (e.name.starts_with(kAutogradNode)) return TrainingPhase::backward;
+  if (e.category == KinetoCategory::cpu_operator)
+    return e.sequence >= 0 ? std::optional(TrainingPhase::forward) : std::nullopt;
+  if (e.category != KinetoCategory::annotation || is_communication(e)) return std::nullopt;
+  const std::string name = lower(e.name);
+  if (has(name, "optimizer")) return TrainingPhase::optimizer;
+  if (has(name, "backward")) return TrainingPhase::backward;
+  if (has(name, "forward")) return TrainingPhase::forward;
+  return std::nullopt;
+}
+
+// Parents before children: earlier start, later end, annotation before operator before call.
+bool encloses_first(const KinetoEvent* a, const KinetoEvent* b) {
+  if (a->start != b->start) return a->start < b->start;
+  if ((a->category == KinetoCategory::runtime) != (b->category == KinetoCategory::runtime))
+    return b->category == KinetoCategory::runtime;
+  if (a->duration != b->duration) return a->duration > b->duration;
+  if (a->category != b->category)
+    return a->category == KinetoCategory::annotation || b->category == KinetoCategory::runtime;
+  return a->number < b->number;
+}
+
+void see(const KinetoEvent& e, HostContext& context) {
+  if (e.name.starts_with(kAutogradNode)) {
+    context.op = e.name.substr(kAutogradNode.size());
+  } else if (e.category == KinetoCategory::cpu_operator && context.op.empty()) {
+    context.op = e.name;
+  } else if (e.category == KinetoCategory::module) {
+    context.layer = e.name.substr(std::string_view("nn.Module: ").size());
+  }
+  if (!context.marked) {
+    if (const auto phase = marked_phase(e)) {
+      context.phase = *phase;
+      context.marked = true;
+    }
+  }
+  if (!is_communication(e)) return;
+  if (context.communication_scope < 0) context.communication_scope = static_cast<std::int64_t>(e.number);
+  if (e.name == "record_param_comms" && e.collective) context.parameters = &*e.collective;
+  if (e.name.starts_with("nccl:") && e.collective) context.tensors = &*e.collective;
+  if (e.name != "record_param_comms") context.collective = e.name;
+}
+
+}  // namespace
+
+KinetoHost::KinetoHost(const KinetoFile& file) {
+  std::map<std::int64_t, std::vector<const KinetoEvent*>> threads;
+  std::map<std::int64_t, bool> autograd_threads;
+  for (const KinetoEvent& e : file.events) {
+    if (e.category == KinetoCategory::synchronization) synchronizations_.emplace(e.correlation, &e);
+    if (!is_host(e.category)) continue;
+    threads[e.thread].push_back(&e);
+    if (e.category == KinetoCategory::runtime) {
+      calls_.push_back(&e);
+      by_correlation_.emplace(e.correlation, &e);
+    }
+    if (e.name.starts_with(kAutogradNode)) autograd_threads[e.thread] = true;
+    if (e.category == KinetoCategory::annotation) {
+      if (e.name.starts_with("ProfilerStep#")) iterations_.push_back({e.name, e.start, e.end()});
+      optimizer_marked_ = optimizer_marked_ || marked_phase(e) == TrainingPhase::optimizer;
+    }
+  }
+  std::sort(calls_.begin(), calls_.end(), [](const KinetoEvent* a, const KinetoEvent* b) {
+    return a->start != b->start ? a->start < b->start : a->number < b->number;
+  });
+  std::sort(iterations_.begin(), iterations_.end(),
+            [](const KinetoIteration& a, const KinetoIteration& b) { return a.start < b.start; });
+  for (auto& [thread, events] : threads) {
+    std::sort(events.begin(), events.end(), encloses_first);
+    find_context(events, autograd_threads.contains(thread));
+  }
+  place_unmarked_calls();
+}
+
+const KinetoEvent* KinetoHost::call(std::int64_t correlation) const {
+  const auto found = by_correlation_.find(correlation);
+  return found == by_correlation_.end() ? nullptr : found->second;
+}
+
+const KinetoEvent* KinetoHost::synchronization(std::int64_t correlation) const {
+  const auto found = synchronizations_.find(correlation);
+  return found == synchronizations_.end() ? nullptr : found->second;
+}
+
+void KinetoHost::find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread) {
+  std::vector<const KinetoEvent*> open;
+  for (const KinetoEvent* e : thread_events) {
+    // In files of whole microseconds a child may start where its parent starts and neither last.
+    while (!open.empty() && open.back()->end() <= e->start && open.back()->start != e->start) open.pop_back();
+    if (e->category != KinetoCategory::runtime) {
+      open.push_back(e);
+      continue;
+    }
+    HostContext context;
+    for (const KinetoEvent* around : open)
+      if (around->end() > e->start || around->start == e->start) see(*around, context);
+    if (!context.marked && autograd_thread) {
+      context.phase = TrainingPhase::backward;
+      context.marked = true;
+    }
+    contexts_.emplace(e->number, std::move(context));
+  }
+}
+
+// Files without annotations and sequence numbers: within an iteration, what stands before the end of backward is
+// forward, and what follows it is the optimizer unless that is marked.
+void KinetoHost::place_unmarked_calls() {
+  std::vector<KinetoIteration> spans = iterations_;
+  if (spans.empty())
+    spans.push_back({"", std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max()});
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    const std::int64_t end = i + 1 < spans.size() ? spans[i + 1].start : spans[i].end;
+    const auto later = [](std::int64_t t, const KinetoEvent* e) { return t <= e->start; };
+    const auto first = std::upper_bound(calls_.begin(), calls_.end(), spans[i].start, later);
+    std::int64_t last_backward = std::numeric_limits<std::int64_t>::min();
+    for (auto call = first; call != calls_.end() && (*call)->start < end; ++call)
+      if (contexts_.at((*call)->number).phase == TrainingPhase::backward) last_backward = (*call)->start;
+    if (last_backward == std::numeric_limits<std::int64_t>::min()) continue;
+    for (auto call = first; call != calls_.end() && (*call)->start < end; ++call) {
+      HostContext& context = contexts_.at((*call)->number);
+      if (context.marked) continue;
+      if ((*call)->start < last_backward)
+        context.phase = TrainingPhase::forward;
+      else if (!optimizer_marked_)
+        context.phase = TrainingPhase::optimizer;
+    }
+  }
+}
+
+}  // namespace weft

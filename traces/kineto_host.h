@@ -1,0 +1,59 @@
+// The host's side of a Kineto trace: for every runtime call, the operator, annotations and phase it was made in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "traces/kineto_events.h"
+
+namespace weft {
+
+// Where a runtime call stands, by nesting in time on its thread.
+struct HostContext {
+  std::string op;     // outermost operator: "aten::conv2d"; in backward the autograd node: "ConvolutionBackward0"
+  std::string layer;  // innermost module, where modules were recorded
+  TrainingPhase phase = TrainingPhase::other;
+  bool marked = false;                           // the phase comes from a marker, not from its place among the others
+  std::int64_t communication_scope = -1;         // the event number of the outermost communication operator around it
+  const KinetoCollective* parameters = nullptr;  // of the record_param_comms around it
+  const KinetoCollective* tensors = nullptr;     // of the "nccl:..." annotation around it
+  std::string collective;                        // the name of a communication operator that tells the kind
+};
+
+struct KinetoIteration {
+  std::string name;
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+};
+
+class KinetoHost {
+ public:
+  // `file` must outlive this.
+  explicit KinetoHost(const KinetoFile& file);
+
+  // Runtime calls by time of start.
+  [[nodiscard]] const std::vector<const KinetoEvent*>& calls() const { return calls_; }
+  // The runtime call with this correlation; nullptr when it was not recorded.
+  [[nodiscard]] const KinetoEvent* call(std::int64_t correlation) const;
+  // The cuda_sync record with this correlation; nullptr when there is none.
+  [[nodiscard]] const KinetoEvent* synchronization(std::int64_t correlation) const;
+  [[nodiscard]] bool has_synchronizations() const { return !synchronizations_.empty(); }
+  [[nodiscard]] const HostContext& context(const KinetoEvent* call) const { return contexts_.at(call->number); }
+  // "ProfilerStep#N" by start; empty when the run was not stepped.
+  [[nodiscard]] const std::vector<KinetoIteration>& iterations() const { return iterations_; }
+
+ private:
+  void find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread);
+  void place_unmarked_calls();
+
+  std::vector<const KinetoEvent*> calls_;
+  std::map<std::int64_t, const KinetoEvent*> by_correlation_;
+  std::map<std::int64_t, const KinetoEvent*> synchronizations_;
+  std::map<std::size_t, HostContext> contexts_;  // by event number
+  std::vector<KinetoIteration> iterations_;
+  bool optimizer_marked_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+// What the names in Kineto traces mean.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/program.h"
+#include "traces/kineto_events.h"
+
+namespace weft {
+
+// nullopt: an event weft does not use.
+[[nodiscard]] std::optional<KinetoCategory> kineto_category(std::string_view cat, std::string_view name);
+
+// A kernel of NCCL, RCCL or MSCCL.
+[[nodiscard]] bool is_collective_kernel(std::string_view name);
+
+// From "Collective name", "nccl:all_reduce", "c10d::allreduce_" or a kernel's name. Point-to-point kernels (SendRecv,
+// send, recv, gather, scatter) count as all_to_all, which NCCL builds from them. nullopt: the name does not tell, as
+// "ncclDevKernel_Generic".
+[[nodiscard]] std::optional<CollectiveKind> collective_kind(std::string_view name);
+
+// From "dtype" ("Float", "BFloat16"), "Input type" ("c10::Half", "long int") or NCCL's kernel names ("f16", "float").
+[[nodiscard]] std::optional<DataType> collective_type(std::string_view word);
+[[nodiscard]] std::optional<DataType> type_in_kernel_name(std::string_view kernel);
+
+// "[0, 1]" -> {0, 1}; nullopt when abridged ("...") or not a list.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> rank_list(std::string_view text);
+
+// "Memcpy DtoD (Device -> Device)" -> "DtoD"; empty when unknown.
+[[nodiscard]] std::string copy_direction(std::string_view name, std::string_view kind);
+
+// Which kind of work a host call does for weft, by the names of the CUDA runtime, the CUDA driver and HIP.
+enum class HostCall {
+  launch_in_blocks,
+  launch_in_threads,
+  stream_wait_event,
+  event_record,
+  device_synchronize,
+  stream_synchronize,
+  event_synchronize,
+  blocking_copy,
+  other
+};
+[[nodiscard]] HostCall host_call(std::string_view name);
+
+[[nodiscard]] std::string lower(std::string_view text);
+
+}  // namespace weft

@@ -1,0 +1,211 @@
+#include "traces/kineto_waits.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "traces/kineto_names.h"
+
+namespace weft {
+namespace {
+
+bool is_synchronize(HostCall c) {
+  return c == HostCall::device_synchronize || c == HostCall::stream_synchronize || c == HostCall::event_synchronize;
+}
+
+class Waits {
+ public:
+  Waits(const KinetoHost& host, std::int64_t tolerance, std::vector<KinetoOp>& ops)
+      : host_(host), tolerance_(tolerance), ops_(ops) {
+    std::set<std::int64_t> mixed;
+    for (std::uint32_t i = 0; i < ops_.size(); ++i) {
+      if (ops_[i].waits_on_host()) continue;
+      streams_[ops_[i].gpu->stream].push_back(i);
+      if (ops_[i].call) threads_[ops_[i].call->thread].push_back(i);
+      if (ops_[i].collective)
+        communication_streams_.insert(ops_[i].gpu->stream);
+      else if (ops_[i].gpu->category == KinetoCategory::kernel)
+        mixed.insert(ops_[i].gpu->stream);
+    }
+    for (const std::int64_t stream : mixed) communication_streams_.erase(stream);
+  }
+
+  void fill() {
+    if (host_.has_synchronizations())
+      recorded_stream_waits();
+    else
+      inferred_stream_waits();
+    for (std::uint32_t i = 0; i < ops_.size(); ++i)
+      if (ops_[i].waits_on_host()) host_wait(i);
+    for (KinetoOp& op : ops_) {
+      std::sort(op.waits.begin(), op.waits.end());
+      op.waits.erase(std::unique(op.waits.begin(), op.waits.end()), op.waits.end());
+    }
+  }
+
+ private:
+  using Indices = std::vector<std::uint32_t>;
+
+  // The last operation of `list` issued before `time`.
+  [[nodiscard]] std::optional<std::uint32_t> last_before(const Indices& list, std::int64_t time) const {
+    const auto later =
+        std::partition_point(list.begin(), list.end(), [&](std::uint32_t i) { return ops_[i].issued < time; });
+    return later == list.begin() ? std::nullopt : std::optional(*(later - 1));
+  }
+  [[nodiscard]] std::optional<std::uint32_t> first_after(const Indices& list, std::int64_t time) const {
+    const auto at =
+        std::partition_point(list.begin(), list.end(), [&](std::uint32_t i) { return ops_[i].issued < time; });
+    return at == list.end() ? std::nullopt : std::optional(*at);
+  }
+  [[nodiscard]] const Indices& stream(std::int64_t id) const {
+    static const Indices kNone;
+    const auto found = streams_.find(id);
+    return found == streams_.end() ? kNone : found->second;
+  }
+  void add(std::uint32_t waiter, std::uint32_t waited) {
+    if (waited < waiter) ops_[waiter].waits.push_back(waited);
+  }
+
+  void recorded_stream_waits() {
+    for (const KinetoEvent* call : host_.calls()) {
+      if (host_call(call->name) != HostCall::stream_wait_event) continue;
+      const KinetoEvent* sync = host_.synchronization(call->correlation);
+      const KinetoEvent* record = sync ? host_.call(sync->waited_record) : nullptr;
+      if (!record || sync->stream < 0) continue;
+      const auto waited = last_before(stream(sync->waited_stream), record->start);
+      const auto waiter = first_after(stream(sync->stream), call->start);
+      if (waited && waiter) add(*waiter, *waited);
+    }
+  }
+
+  void inferred_stream_waits() {
+    std::set<std::int64_t> launching_scopes;
+    std::vector<std::uint32_t> unwaited;
+    for (std::uint32_t i = 0; i < ops_.size(); ++i) {
+      const KinetoOp& op = ops_[i];
+      if (!op.collective || !op.call || !communication_streams_.contains(op.gpu->stream)) continue;
+      launching_scopes.insert(host_.context(op.call).communication_scope);
+      unwaited.push_back(i);
+      if (const auto input = last_before(compute_launches(op.call->thread), op.call->start)) {
+        if (ops_[*input].end <= op.start + tolerance_) add(i, *input);
+      }
+    }
+    for (const KinetoEvent* call : host_.calls()) {
+      if (host_call(call->name) != HostCall::stream_wait_event) continue;
+      const std::int64_t scope = host_.context(call).communication_scope;
+      if (scope >= 0 && launching_scopes.contains(scope)) continue;
+      const auto waiter = first_after(compute_launches(call->thread), call->start);
+      if (!waiter) continue;
+      const auto waited = std::find_if(unwaited.begin(), unwaited.end(), [&](std::uint32_t c) {
+        return ops_[c].issued < call->start && ops_[c].end <= ops_[*waiter].start + tolerance_;
+      });
+      if (waited == unwaited.end()) continue;
+      add(*waiter, *waited);
+      unwaited.erase(waited);
+    }
+  }
+
+  // What a thread launched on streams that compute.
+  const Indices& compute_launches(std::int64_t thread) {
+    const auto [entry, added] = compute_launches_.try_emplace(thread);
+    if (added) {
+      for (const std::uint32_t i : threads_[thread])
+        if (!communication_streams_.contains(ops_[i].gpu->stream)) entry->second.push_back(i);
+    }
+    return entry->second;
+  }
+
+  void host_wait(std::uint32_t index) {
+    const KinetoOp& op = ops_[index];
+    const KinetoEvent* call = op.call;
+    const auto ended = [&](std::uint32_t i) { return ops_[i].end <= op.end + tolerance_; };
+    if (op.blocking_copy) {
+      for (const std::uint32_t i : threads_[call->thread])
+        if (ops_[i].call == call) add(index, i);
+      return;
+    }
+    const KinetoEvent* sync = host_.synchronization(call->correlation);
+    switch (host_call(call->name)) {
+      case HostCall::device_synchronize:
+        for (const auto& [id, list] : streams_)
+          if (const auto last = last_before(list, call->start); last && ended(*last)) add(index, *last);
+        return;
+      case HostCall::stream_synchronize:
+        if (sync && sync->stream >= 0) {
+          if (const auto last = last_before(stream(sync->stream), call->start); last && ended(*last)) add(index, *last);
+          return;
+        }
+        if (const auto last = last_before(threads_[call->thread], call->start); last && ended(*last)) add(index, *last);
+        return;
+      case HostCall::event_synchronize:
+        if (sync) {
+          const KinetoEvent* record = host_.call(sync->waited_record);
+          if (!record) return;
+          if (const auto last = last_before(stream(sync->waited_stream), record->start); last && ended(*last))
+            add(index, *last);
+          return;
+        }
+        wait_for_latest_end(index);
+        return;
+      default:
+        return;
+    }
+  }
+
+  // No id says which event the host waited for: the operation that ended last while it waited, if any did.
+  void wait_for_latest_end(std::uint32_t index) {
+    std::optional<std::uint32_t> latest;
+    for (const auto& [id, list] : streams_) {
+      const auto issued = std::partition_point(list.begin(), list.end(),
+                                               [&](std::uint32_t i) { return ops_[i].issued < ops_[index].issued; });
+      // A stream ends its operations in order.
+      for (auto i = issued; i != list.begin();) {
+        --i;
+        if (ops_[*i].end < ops_[index].start) break;
+        if (ops_[*i].end <= ops_[index].end + tolerance_ && (!latest || ops_[*i].end > ops_[*latest].end)) latest = *i;
+      }
+    }
+    if (latest) add(index, *latest);
+  }
+
+  const KinetoHost& host_;
+  std::int64_t tolerance_;
+  std::vector<KinetoOp>& ops_;
+  std::map<std::int64_t, Indices> streams_;
+  std::map<std::int64_t, Indices> threads_;
+  std::map<std::int64_t, Indices> compute_launches_;
+  std::set<std::int64_t> communication_streams_;
+};
+
+}  // namespace
+
+std::vector<KinetoOp> host_waits(const KinetoHost& host, const std::vector<KinetoOp>& gpu_ops, std::int64_t tolerance) {
+  std::vector<KinetoOp> waits;
+  const auto wait_in = [&](const KinetoEvent* call) {
+    KinetoOp op;
+    op.call = call;
+    op.issued = op.start = call->start;
+    op.end = call->end();
+    return op;
+  };
+  for (const KinetoEvent* call : host.calls())
+    if (is_synchronize(host_call(call->name))) waits.push_back(wait_in(call));
+  for (const KinetoOp& op : gpu_ops) {
+    if (!op.call || op.gpu->category != KinetoCategory::copy) continue;
+    // Pageable host memory makes an asynchronous copy synchronous (CUDA Runtime API, "API synchronization behavior").
+    const bool may_block =
+        host_call(op.call->name) == HostCall::blocking_copy || op.gpu->name.find("Pageable") != std::string::npos;
+    if (!may_block || op.call->end() + tolerance < op.end) continue;
+    KinetoOp wait = wait_in(op.call);
+    wait.blocking_copy = true;
+    waits.push_back(wait);
+  }
+  return waits;
+}
+
+void fill_waits(const KinetoHost& host, std::int64_t tolerance, std::vector<KinetoOp>& ops) {
+  Waits(host, tolerance, ops).fill();
+}
+
+}  // namespace weft

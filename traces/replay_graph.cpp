@@ -1,0 +1,176 @@
+#include "traces/replay_graph.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "sim/error.h"
+#include "traces/kernel_demand.h"
+#include "traces/launch_position.h"
+#include "traces/replay_tensors.h"
+#include "traces/trace_words.h"
+
+namespace weft {
+namespace {
+
+class GraphBuilder {
+ public:
+  GraphBuilder(const Trace& trace, std::size_t rank_index)
+      : trace_(trace), rank_index_(rank_index), rank_(trace.ranks[rank_index]), tensors_(graph_.tensors) {}
+
+  Graph build() {
+    graph_.name = trace_.source;
+    graph_.iterations = static_cast<std::uint32_t>(std::max<std::size_t>(rank_.iterations.size(), 1));
+    find_times_alone();
+    node_of_.resize(rank_.ops.size());
+    for (std::uint32_t i = 0; i < rank_.ops.size(); ++i)
+      if (rank_.ops[i].iteration) add(i);
+    if (graph_.nodes.empty())
+      throw InputError(trace_.source, place(), "expected operations in an iteration, got none: nothing to replay");
+    return std::move(graph_);
+  }
+
+ private:
+  using Launch = std::tuple<std::string_view, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>, std::int64_t>;
+
+  [[nodiscard]] std::string place() const { return "/ranks/" + std::to_string(rank_index_); }
+
+  static Launch launch_of(const TraceOp& op) {
+    const LaunchShape shape = op.shape.value_or(LaunchShape{});
+    return {op.name, shape.grid, shape.block, op.bytes.count()};
+  }
+
+  void find_times_alone() {
+    alone_.resize(rank_.ops.size());
+    const std::vector<LaunchPosition> positions = launch_positions(rank_);
+    std::map<Launch, std::vector<Time>> elsewhere;
+    for (const LaunchPosition& position : positions) {
+      if (!position.alone) continue;
+      for (const std::uint32_t i : position.ops) alone_[i] = position.alone;
+      elsewhere[launch_of(rank_.ops[position.ops.front()])].push_back(*position.alone);
+    }
+    std::map<Launch, Time> medians;
+    for (auto& [launch, times] : elsewhere) medians[launch] = median(std::move(times));
+    for (const LaunchPosition& position : positions) {
+      if (position.alone) continue;
+      const auto found = medians.find(launch_of(rank_.ops[position.ops.front()]));
+      if (found == medians.end()) continue;
+      for (const std::uint32_t i : position.ops) alone_[i] = found->second;
+    }
+  }
+
+  void add(std::uint32_t index) {
+    const TraceOp& op = rank_.ops[index];
+    Node node;
+    node.name = op.name;
+    node.layer = op.layer.empty() ? op.op : op.layer;
+    node.phase = op.phase;
+    node.iteration = *op.iteration;
+    const Time start = rank_.iterations[*op.iteration].start;
+    node.recorded = Recorded{op.stream, op.issued - start, op.start - start, op.duration, alone_[index]};
+    for (const std::uint32_t wait : op.waits)
+      if (node_of_[wait]) node.dependencies.push_back(*node_of_[wait]);
+    switch (op.kind) {
+      case TraceOpKind::kernel:
+        add_kernel(op, alone_[index], node);
+        break;
+      case TraceOpKind::memset:
+        add_kernel(op, alone_[index], node);
+        break;
+      case TraceOpKind::copy:
+        if (op.copy_direction == "HtoD" || op.copy_direction == "DtoH") {
+          node.kind = NodeKind::copy;
+          node.copy.bytes = op.bytes;
+          node.copy.to_device = op.copy_direction == "HtoD";
+        } else {
+          add_kernel(op, alone_[index], node);
+        }
+        break;
+      case TraceOpKind::collective:
+        add_collective(op, index, node);
+        break;
+      case TraceOpKind::host_wait:
+        node.kind = NodeKind::host_wait;
+        break;
+    }
+    node_of_[index] = OpId{static_cast<std::uint32_t>(graph_.nodes.size())};
+    graph_.nodes.push_back(std::move(node));
+  }
+
+  // AMD's profiles may lack the launch: one block of 256 threads a unit, which leaves the work to the demand.
+  [[nodiscard]] LaunchShape shape_of(const TraceOp& op) const {
+    if (op.kind != TraceOpKind::kernel) return copy_shape(op.bytes);
+    LaunchShape shape;
+    if (op.shape) {
+      shape = *op.shape;
+    } else {
+      shape.grid[0] = std::max<std::uint32_t>(rank_.compute_units, 1);
+      shape.block[0] = 256;
+    }
+    if (shape.registers_per_thread == 0) shape.registers_per_thread = LaunchShape{}.registers_per_thread;
+    return shape;
+  }
+
+  void add_kernel(const TraceOp& op, std::optional<Time> alone, Node& node) {
+    std::optional<Bytes> bytes;
+    if (op.bytes > Bytes()) bytes = op.bytes;
+    std::optional<MeasuredAlone> measured;
+    if (alone) measured = MeasuredAlone{*alone, rank_.compute_units};
+    KernelGuess guess = guess_kernel_demand(op.name, shape_of(op), bytes, measured);
+    place_tensors(op.stream, guess);
+    node.kind = NodeKind::kernel;
+    node.kernel = std::move(guess.node);
+  }
+
+  void place_tensors(std::uint32_t stream, KernelGuess& guess) {
+    const std::optional<TensorId> before = last_output_[stream];
+    std::vector<std::optional<TensorId>> chosen(guess.tensors.size());
+    if (before && !guess.node.reads.empty()) {
+      // The largest input is the likeliest to be what the kernel before has made.
+      std::uint32_t largest = guess.node.reads.front().tensor.value;
+      for (const TensorUse& use : guess.node.reads)
+        if (guess.tensors[use.tensor.value] > guess.tensors[largest]) largest = use.tensor.value;
+      const std::int64_t wanted = guess.tensors[largest].count();
+      const std::int64_t made = graph_.tensors[before->value].bytes.count();
+      if (made >= wanted && made <= 2 * wanted) chosen[largest] = before;
+    }
+    const auto place_use = [&](TensorUse& use) {
+      std::optional<TensorId>& id = chosen[use.tensor.value];
+      if (!id) id = tensors_.take(guess.tensors[use.tensor.value], before);
+      use.tensor = *id;
+    };
+    for (TensorUse& use : guess.node.reads) place_use(use);
+    for (TensorUse& use : guess.node.writes) place_use(use);
+    if (!guess.node.writes.empty()) last_output_[stream] = guess.node.writes.front().tensor;
+  }
+
+  void add_collective(const TraceOp& op, std::uint32_t index, Node& node) const {
+    const TraceCollective& c = *op.collective;
+    if (!c.elements || !c.type)
+      throw InputError(trace_.source, place() + "/ops/" + std::to_string(index) + " (" + op.name.substr(0, 80) + ")",
+                       std::string("expected a collective with its number of elements and data type, got a ") +
+                           to_string(c.kind) +
+                           " without: profile with record_shapes=True or PyTorch 2.2 and newer to replay it");
+    node.kind = NodeKind::collective;
+    node.collective = {c.kind, Bytes(*c.elements * bytes_per_element(*c.type)), *c.type, c.group_size, c.group_ranks};
+  }
+
+  const Trace& trace_;
+  std::size_t rank_index_;
+  const TraceRank& rank_;
+  Graph graph_;
+  ReplayTensors tensors_;
+  std::vector<std::optional<Time>> alone_;                        // by op
+  std::vector<std::optional<OpId>> node_of_;                      // by op
+  std::map<std::uint32_t, std::optional<TensorId>> last_output_;  // by stream
+};
+
+}  // namespace
+
+Graph graph_from_trace(const Trace& trace, std::size_t rank_index) {
+  WEFT_CHECK(rank_index < trace.ranks.size(), "no such rank in the trace");
+  return GraphBuilder(trace, rank_index).build();
+}
+
+}  // namespace weft

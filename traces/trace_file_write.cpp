@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "traces/gzip.h"
+#include "traces/trace_file.h"
+#include "traces/trace_words.h"
+
+namespace weft {
+namespace {
+
+class Writer {
+ public:
+  explicit Writer(const Trace& trace) : trace_(trace) {}
+
+  std::string write() {
+    // Ranks first, into their own buffer: they fill the tables that stand before them in the file.
+    std::string ranks;
+    for (const TraceRank& rank : trace_.ranks) {
+      if (!ranks.empty()) ranks += ",\n";
+      write_rank(rank, ranks);
+    }
+    std::string out = fmt::format("{{\"schema\":\"weft-trace/1\",\"source\":{},\"world_size\":{},\n\"strings\":[",
+                                  quoted(trace_.source), trace_.world_size);
+    for (std::size_t i = 0; i < strings_.size(); ++i) out += fmt::format("{}\n{}", i ? "," : "", quoted(strings_[i]));
+    out += "],\n\"shapes\":[";
+    for (std::size_t i = 0; i < shapes_.size(); ++i) out += fmt::format("{}{}", i ? "," : "", shapes_[i]);
+    out += fmt::format("],\n\"ranks\":[{}]}}\n", ranks);
+    return out;
+  }
+
+ private:
+  static std::string quoted(const std::string& text) {
+    return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+
+  std::size_t string_index(const std::string& text) {
+    const auto [found, added] = string_numbers_.try_emplace(text, strings_.size());
+    if (added) strings_.push_back(text);
+    return found->second;
+  }
+
+  std::int64_t shape_index(const std::optional<LaunchShape>& shape) {
+    if (!shape) return -1;
+    std::string text =
+        fmt::format("[{},{},{},{},{},{},{},{}]", shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
+                    shape->block[1], shape->block[2], shape->registers_per_thread, shape->shared_memory_bytes);
+    const auto [found, added] = shape_numbers_.try_emplace(text, static_cast<std::int64_t>(shapes_.size()));
+    if (added) shapes_.push_back(std::move(text));
+    return found->second;
+  }
+
+  template <class Value>
+  static void write_column(const char* name, const std::vector<TraceOp>& ops, std::string& out, Value value) {
+    out += fmt::format(",\n\"{}\":[", name);
+    auto end = std::back_inserter(out);
+    for (std::size_t i = 0; i < ops.size(); ++i) fmt::format_to(end, "{}{}", i ? "," : "", value(ops[i]));
+    out += "]";
+  }
+
+  void write_rank(const TraceRank& rank, std::string& out) {
+    out += fmt::format("{{\"rank\":{},\"device\":{},\"compute_units\":{},\"memory_bytes\":{},\n\"iterations\":[",
+                       rank.rank, quoted(rank.device), rank.compute_units, rank.memory_bytes);
+    for (std::size_t i = 0; i < rank.iterations.size(); ++i) {
+      const TraceIteration& it = rank.iterations[i];
+      out += fmt::format("{}[{},{},{}]", i ? "," : "", string_index(it.name), it.start.count(), it.end.count());
+    }
+    out += fmt::format("],\n\"ops\":{{\"count\":{}", rank.ops.size());
+    const auto& ops = rank.ops;
+    write_column("kind", ops, out, [&](const TraceOp& op) { return string_index(to_string(op.kind)); });
+    write_column("name", ops, out, [&](const TraceOp& op) { return string_index(op.name); });
+    write_column("op", ops, out, [&](const TraceOp& op) { return string_index(op.op); });
+    write_column("layer", ops, out, [&](const TraceOp& op) { return string_index(op.layer); });
+    write_column("phase", ops, out, [&](const TraceOp& op) { return string_index(to_string(op.phase)); });
+    write_column("iteration", ops, out,
+                 [](const TraceOp& op) { return op.iteration ? std::int64_t{*op.iteration} : std::int64_t{-1}; });
+    write_column("stream", ops, out, [](const TraceOp& op) { return op.stream; });
+    write_column("correlation", ops, out, [](const TraceOp& op) { return op.correlation; });
+    write_column("issued_fs", ops, out, [](const TraceOp& op) { return op.issued.count(); });
+    write_column("issue_duration_fs", ops, out, [](const TraceOp& op) { return op.issue_duration.count(); });
+    write_column("start_fs", ops, out, [](const TraceOp& op) { return op.start.count(); });
+    write_column("duration_fs", ops, out, [](const TraceOp& op) { return op.duration.count(); });
+    write_column("shape", ops, out, [&](const TraceOp& op) { return shape_index(op.shape); });
+    write_column("bytes", ops, out, [](const TraceOp& op) { return op.bytes.count(); });
+    write_column("direction", ops, out, [&](const TraceOp& op) { return string_index(op.copy_direction); });
+    out += "},\n\"collectives\":[";
+    bool first = true;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (!ops[i].collective) continue;
+      out += fmt::format("{}{}", first ? "" : ",", collective_row(i, *ops[i].collective));
+      first = false;
+    }
+    out += "],\n\"waits\":[";
+    first = true;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].waits.empty()) continue;
+      out += fmt::format("{}[{},{}]", first ? "" : ",", i, fmt::join(ops[i].waits, ","));
+      first = false;
+    }
+    out += "]}";
+  }
+
+  std::string collective_row(std::size_t op, const TraceCollective& c) {
+    return fmt::format("[{},{},{},{},{},[{}],{}]", op, string_index(to_string(c.kind)),
+                       c.elements ? std::to_string(*c.elements) : "null",
+                       c.type ? std::to_string(string_index(to_string(*c.type))) : "null", c.group_size,
+                       fmt::join(c.group_ranks, ","), string_index(c.group_name));
+  }
+
+  const Trace& trace_;
+  std::vector<std::string> strings_;
+  std::map<std::string, std::size_t> string_numbers_;
+  std::vector<std::string> shapes_;
+  std::map<std::string, std::int64_t> shape_numbers_;
+};
+
+}  // namespace
+
+void write_trace(const Trace& trace, const std::filesystem::path& file) {
+  validate(trace, trace.source);
+  write_atomically(file, Writer(trace).write());
+}
+
+}  // namespace weft

@@ -1,0 +1,52 @@
+#include <fmt/format.h>
+
+#include "traces/trace_info.h"
+
+namespace weft {
+namespace {
+
+std::string percent(const Json& share) {
+  return share.is_null() ? "-" : fmt::format("{:.1f} %", 100 * share.get<double>());
+}
+
+std::string kinds(const Json& by_kind) {
+  std::string out;
+  for (const auto& [kind, sum] : by_kind.items()) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", sum["count"].get<std::int64_t>(), kind);
+    if (!sum["elements"].is_null()) out += fmt::format(" of {} elements", sum["elements"].get<std::int64_t>());
+  }
+  return out.empty() ? "none" : out;
+}
+
+}  // namespace
+
+std::string trace_info_text(const Trace& trace) {
+  const Json info = trace_info_json(trace);
+  const auto count = [&](const char* key) { return info[key].get<std::int64_t>(); };
+  std::string out = fmt::format("{}: {} of {} ranks, {} iterations\n", trace.source, count("ranks"),
+                                count("world_size"), count("iterations"));
+  out += fmt::format("  {} kernels ({} of them collectives), {} copies, {} memsets, {} host waits\n", count("kernels"),
+                     count("collectives"), count("copies"), count("memsets"), count("host_waits"));
+  out += fmt::format("  communication hidden behind compute  {}\n", percent(info["communication_hidden"]));
+  out += fmt::format("  compute under communication          {}\n", percent(info["compute_under_communication"]));
+  const Json& slowdown = info["slowdown_at_equal_positions"];
+  out += "  slowdown at equal launch positions   ";
+  out += slowdown.is_null() ? std::string("-\n")
+                            : fmt::format("{:.3f} ({} of {} positions slower)\n", slowdown.get<double>(),
+                                          count("positions_slower"), count("positions"));
+  for (const Json& rank : info["per_rank"]) {
+    out += fmt::format("  rank {}: {}, {} units, streams {}; collectives: {}\n", rank["rank"].get<std::int64_t>(),
+                       rank["device"].get<std::string>(), rank["compute_units"].get<std::int64_t>(),
+                       rank["streams"].dump(), kinds(rank["collectives_by_kind"]));
+  }
+  for (const Json& it : info["per_iteration"]) {
+    out +=
+        fmt::format("  rank {} {}: {:.3f} ms, compute {:.3f} ms, communication {:.3f} ms, hidden {}; collectives: {}\n",
+                    it["rank"].get<std::int64_t>(), it["name"].get<std::string>(), 1e3 * it["time_s"].get<double>(),
+                    1e3 * it["computation_s"].get<double>(), 1e3 * it["communication_s"].get<double>(),
+                    percent(it["communication_hidden"]), kinds(it["collectives_by_kind"]));
+  }
+  return out;
+}
+
+}  // namespace weft
