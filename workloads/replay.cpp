@@ -53,10 +53,10 @@ class HostClock {
 
   Time delay_before(const Node& node) {
     const Recorded& recorded = *node.recorded;
-    if (!free_at_ || node.iteration != iteration_) enter(node.iteration);
-    const Time delay = recorded.issued - *free_at_;
+    if (!started_ || node.iteration != iteration_) enter(node.iteration);
+    const Time delay = recorded.issued - free_at_;
     free_at_ = recorded.issued;
-    if (node.kind == NodeKind::host_wait) *free_at_ += recorded.duration;
+    if (node.kind == NodeKind::host_wait) free_at_ += recorded.duration;
     // Calls that overlap in the record (several host threads) leave no time of the host's own between them.
     const double own = std::max<double>(0, static_cast<double>(delay.count()));
     return Time(static_cast<std::int64_t>(std::llround(own * scale_)));
@@ -66,17 +66,19 @@ class HostClock {
   // Moves the host's last moment into the clock of `iteration`, which starts at 0.
   void enter(std::uint32_t iteration) {
     const auto& starts = graph_.iteration_starts;
-    if (free_at_ && iteration < starts.size()) {
-      *free_at_ -= starts[iteration] - starts[iteration_];
+    if (started_ && iteration < starts.size()) {
+      free_at_ -= starts[iteration] - starts[iteration_];
     } else {
       free_at_ = Time(0);
     }
     iteration_ = iteration;
+    started_ = true;
   }
 
   const Graph& graph_;
   double scale_;
-  std::optional<Time> free_at_;
+  bool started_ = false;
+  Time free_at_;  // when the host last issued or stopped waiting, since the start of its iteration
   std::uint32_t iteration_ = 0;
 };
 

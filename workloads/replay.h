@@ -24,8 +24,8 @@ struct ReplaySpec {
 // - host_delay is the time from the issue of the previous operation, or from the end of a host_wait, to the issue of
 // this
 //   one, times host_time_scale: what the host waited is left out, because the replay makes it wait anew. An iteration
-//   starts at its recorded distance from the one before (Graph::iteration_starts), or, where that is unknown, as long
-//   after the last issue as its own start is before its first issue.
+//   starts at its recorded distance from the one before (Graph::iteration_starts); where that is unknown, it is taken
+//   to start with the last event of the one before.
 // - A collective of the whole recorded world takes all GPUs of the run; with one GPU it is left out, its host time
 // kept. A
 //   smaller group needs a run of as many GPUs as recorded: GPU g then belongs to the group of its position in the same
