@@ -72,9 +72,7 @@ class ProgramWriter {
     auto event = plan_.events.begin();
     std::size_t next_bucket = 0;
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      if (i == join_ && !spec_.overlap) {
-        for (const PlacedBucket& bucket : buckets_) all_reduce(bucket, op_of[bucket.last.value], iteration);
-      }
+      if (i == join_ && !spec_.overlap) all_reduce_all(op_of, iteration);
       const Node& node = graph_.nodes[i];
       op_of[i] = next_op();
       for (; event != plan_.events.end() && event->node == i; ++event) record(*event, op_of[i], iteration);
@@ -93,9 +91,7 @@ class ProgramWriter {
         all_reduce(buckets_[next_bucket], op_of[i], iteration);
       }
     }
-    if (join_ == graph_.nodes.size() && !spec_.overlap) {
-      for (const PlacedBucket& bucket : buckets_) all_reduce(bucket, op_of[bucket.last.value], iteration);
-    }
+    if (join_ == graph_.nodes.size() && !spec_.overlap) all_reduce_all(op_of, iteration);
     // What is freed after the last operation is gone when the next iteration starts.
     if (iteration + 1 < spec_.iterations) {
       for (; event != plan_.events.end(); ++event) record(*event, next_op(), iteration);
@@ -108,6 +104,11 @@ class ProgramWriter {
     if (event.persistent && iteration > 0) return;
     const Tensor& tensor = graph_.tensors[event.tensor.value];
     program_.memory.push_back({op, tensor.memory_class, event.bytes, tensor.name});
+  }
+
+  // After the backward pass. The host runs ahead of the GPU: to be issued late is not enough to start late.
+  void all_reduce_all(const std::vector<OpId>& op_of, std::uint32_t iteration) {
+    for (const PlacedBucket& bucket : buckets_) all_reduce(bucket, op_of[join_ - 1], iteration);
   }
 
   void all_reduce(const PlacedBucket& bucket, OpId ready, std::uint32_t iteration) {
