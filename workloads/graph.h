@@ -15,6 +15,11 @@ struct Tensor {
   std::string name;
   Bytes bytes;
   MemoryClass memory_class = MemoryClass::activations;
+  // A view has no memory of its own: it lies in another tensor, at an offset in bytes. So that all parameters, their
+  // gradients and their optimizer state are one buffer each, which multi-tensor kernels and buckets sweep.
+  std::optional<TensorId> view_of = std::nullopt;
+  std::uint64_t view_offset = 0;
+  std::optional<TensorId> gradient_of = std::nullopt;  // the parameter whose gradient this is
 };
 
 // One kernel operand before addresses are given: which tensor, and which slice of it each block touches (see Operand).
@@ -79,10 +84,16 @@ struct Graph {
   std::uint32_t iterations = 1;
   double samples_per_iteration = 0;
   double tokens_per_iteration = 0;
+  std::vector<Time> iteration_starts;  // recorded, from the start of the first; empty when unknown
+  std::uint32_t recorded_world = 0;    // ranks of the recorded run; 0: unknown or generated
 };
 
-// Throws InputError when a dependency or tensor does not exist, or when dependencies form a cycle (which they do as
-// soon as one points forwards). `source` names the file for the message.
+// The highest slice index that the blocks of a kernel reach in `use` (see Operand). blocks > 0.
+[[nodiscard]] std::uint64_t highest_slice(const TensorUse& use, std::uint64_t blocks);
+
+// Throws InputError when a dependency or tensor does not exist, when dependencies form a cycle (which they do as soon
+// as one points forwards), or when a kernel has no blocks or reaches outside its tensors. `source` names the file for
+// the message.
 void validate(const Graph& graph, const std::string& source);
 
 }  // namespace weft

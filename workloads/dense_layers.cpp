@@ -1,0 +1,126 @@
+#include "workloads/dense_layers.h"
+
+#include <algorithm>
+
+namespace weft {
+namespace {
+
+Matrix multiply(TrainingStep& step, const Matrix& in, TensorId weight, std::int64_t features, TensorId bias) {
+  Matrix out{step.activation("output", in.rows * features), in.rows, features};
+  const TensorId copy = step.weight(weight);
+  const TensorId addend = step.weight(bias);
+  const GemmShape shape{in.rows, features, in.columns};
+  const Precision& precision = step.precision();
+  const GemmPlan plan =
+      plan_gemm(shape, GemmKind::forward, precision.gemm_pipe, precision.element_bytes, step.compute_units());
+  step.gemm("linear", plan, shape,
+            {row_panels(plan, in.tensor, step.bytes(in.tensor)), column_panels(plan, copy, step.bytes(copy)),
+             sliced(addend, 0, step.bytes(addend), plan.columns, 1, plan.columns)},
+            out.tensor);
+  step.on_backward([&step, in, out, weight, bias] {
+    const TensorId gradient = step.take_gradient(out.tensor);
+    bias_gradient(step, bias, gradient, out.rows, out.columns);
+    if (step.needs_gradient(in.tensor)) {
+      const TensorId input_gradient = step.activation("input_gradient", in.elements());
+      step.gemm("linear_data_gradient", {in.rows, in.columns, out.columns}, GemmKind::forward, gradient,
+                step.weight(weight), input_gradient);
+      step.add_gradient(in.tensor, input_gradient);
+    }
+    const TensorId target = step.gradient_target(weight);
+    const OpId writer = step.gemm("linear_weight_gradient", {out.columns, in.columns, in.rows},
+                                  GemmKind::weight_gradient, gradient, in.tensor, target);
+    step.gradient_written(weight, target, writer);
+  });
+  return out;
+}
+
+}  // namespace
+
+Matrix linear(TrainingStep& step, const Matrix& in, std::int64_t features) {
+  const TensorId weight = step.parameter("weight", features * in.columns);
+  const TensorId bias = step.parameter("bias", features);
+  return multiply(step, in, weight, features, bias);
+}
+
+Matrix linear_tied(TrainingStep& step, const Matrix& in, TensorId weight, std::int64_t features, TensorId bias) {
+  return multiply(step, in, weight, features, bias);
+}
+
+void bias_gradient(TrainingStep& step, TensorId bias, TensorId gradient, std::int64_t rows, std::int64_t columns) {
+  const TensorId target = step.gradient_target(bias);
+  // reduce_kernel<128, 4, ReduceOp<sum>>: 32x4 threads of 4 columns, 48 registers; more blocks where rows are many.
+  StreamSpec launch;
+  const std::int64_t along_rows = std::max<std::int64_t>(1, rows / 1024);
+  launch.blocks = static_cast<std::uint64_t>((columns + 127) / 128 * along_rows);
+  launch.registers = 48;
+  launch.round_bytes = std::uint64_t{128} * 16;
+  const OpId writer = step.stream("bias_gradient", launch, {gradient}, {target}, static_cast<double>(rows * columns));
+  step.gradient_written(bias, target, writer);
+}
+
+Matrix dropout(TrainingStep& step, const Matrix& in) {
+  Matrix out = in;
+  out.tensor = step.activation("output", in.elements());
+  const TensorId mask = step.temporary("mask", in.elements(), MemoryClass::activations);
+  // About ten operations of the Philox generator an element.
+  step.elementwise("dropout", in.elements(), {in.tensor}, {out.tensor, mask}, 10);
+  step.on_backward([&step, in, out, mask] {
+    const TensorId gradient = step.take_gradient(out.tensor);
+    const TensorId input_gradient = step.activation("input_gradient", in.elements());
+    step.elementwise("dropout_backward", in.elements(), {gradient, mask}, {input_gradient}, 2);
+    step.add_gradient(in.tensor, input_gradient);
+  });
+  return out;
+}
+
+Matrix relu(TrainingStep& step, const Matrix& in) {
+  step.elementwise("relu", in.elements(), {in.tensor}, {in.tensor});
+  step.on_backward([&step, in] {
+    const TensorId gradient = step.take_gradient(in.tensor);
+    const TensorId masked = step.activation("relu_gradient", in.elements());
+    step.elementwise("relu_backward", in.elements(), {gradient, in.tensor}, {masked});
+    step.add_gradient(in.tensor, masked);
+  });
+  return in;
+}
+
+Matrix add(TrainingStep& step, const Matrix& in, const Matrix& shortcut) {
+  Matrix out = in;
+  out.tensor = step.activation("sum", in.elements());
+  step.elementwise("add", in.elements(), {in.tensor, shortcut.tensor}, {out.tensor});
+  step.on_backward([&step, in, shortcut, out] {
+    const TensorId gradient = step.take_gradient(out.tensor);
+    step.add_gradient(in.tensor, gradient);
+    step.add_gradient(shortcut.tensor, gradient);
+  });
+  return out;
+}
+
+void cross_entropy(TrainingStep& step, const Matrix& logits) {
+  const bool mixed = step.precision().mixed;
+  const TensorId log_probabilities =
+      step.temporary("log_probabilities", 4 * logits.elements(), MemoryClass::activations);
+  const TensorId labels = step.temporary("labels", 8 * logits.rows, MemoryClass::activations);
+  const TensorId loss = step.temporary("loss", 4, MemoryClass::activations);
+  const auto elements = static_cast<double>(logits.elements());
+  // softmax_warp_forward: 4 rows a block, 80 registers; backward 106. Exponential, sum and logarithm: 4 an element.
+  step.stream("log_softmax", rows_launch(logits.rows, 4, 80), {logits.tensor}, {log_probabilities}, 4 * elements);
+  // One log probability, in a sector of its own, a row.
+  const std::uint64_t picked_bytes =
+      std::min(step.bytes(log_probabilities), static_cast<std::uint64_t>(32 * logits.rows));
+  step.emit("nll_loss",
+            stream_kernel(rows_launch(1, 1, 32), {{labels, step.bytes(labels)}, {log_probabilities, picked_bytes}},
+                          {{loss, step.bytes(loss)}}, static_cast<double>(logits.rows)));
+  if (mixed) step.stream("scale_loss", rows_launch(1, 1, 16), {loss}, {loss}, 1);
+  step.on_backward([&step, logits, log_probabilities, labels, loss, elements, mixed] {
+    if (mixed) step.stream("scale_loss_backward", rows_launch(1, 1, 16), {loss}, {loss}, 1);
+    const TensorId picked = step.temporary("nll_gradient", 4 * logits.elements(), MemoryClass::activations);
+    step.elementwise("nll_loss_backward", logits.elements(), {labels, loss}, {picked});
+    const TensorId gradient = step.activation("logits_gradient", logits.elements());
+    step.stream("log_softmax_backward", rows_launch(logits.rows, 4, 106), {picked, log_probabilities}, {gradient},
+                4 * elements);
+    step.add_gradient(logits.tensor, gradient);
+  });
+}
+
+}  // namespace weft

@@ -1,0 +1,65 @@
+#include "workloads/model_zoo.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/error.h"
+#include "workloads/models.h"
+#include "workloads/training_step.h"
+
+namespace weft {
+namespace {
+
+struct Entry {
+  ModelInfo info;
+  Graph (*make)(const ModelSpec&);
+};
+
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> kEntries{
+      {{"bert-large", "BERT-large pre-training, 336,226,108 parameters, LAMB"}, make_bert_large},
+      {{"resnet50", "ResNet-50 v1.5 on 224 x 224 images, 25,557,032 parameters, SGD with momentum"}, make_resnet50},
+      {{"vgg16", "VGG-16 on 224 x 224 images, 138,357,544 parameters, SGD with momentum"}, make_vgg16},
+  };
+  return kEntries;
+}
+
+}  // namespace
+
+std::vector<ModelInfo> models() {
+  std::vector<ModelInfo> infos;
+  for (const Entry& entry : entries()) infos.push_back(entry.info);
+  return infos;
+}
+
+Graph make_model(const ModelSpec& spec) {
+  const auto found = std::find_if(entries().begin(), entries().end(),
+                                  [&](const Entry& entry) { return entry.info.name == spec.model; });
+  if (found == entries().end()) {
+    std::string names;
+    for (const Entry& entry : entries()) names += (names.empty() ? "'" : ", '") + entry.info.name + "'";
+    throw InputError("", "/workload/model", fmt::format("expected one of {}, got '{}'", names, spec.model));
+  }
+  if (spec.batch == 0) throw InputError("", "/workload/batch", "expected 1 or more, got 0");
+  if (spec.compute_units == 0) throw InputError("", "/system/gpu/compute_units", "expected 1 or more, got 0");
+  (void)precision_of(spec.precision);
+  return found->make(spec);
+}
+
+std::vector<TensorId> parameters(const Graph& graph) {
+  std::vector<TensorId> ids;
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.gradient_of) ids.push_back(*tensor.gradient_of);
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+std::int64_t parameter_count(const Graph& graph) {
+  std::int64_t elements = 0;
+  for (const TensorId id : parameters(graph)) elements += graph.tensors[id.value].bytes.count() / 4;
+  return elements;
+}
+
+}  // namespace weft

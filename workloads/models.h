@@ -1,0 +1,13 @@
+// One function a model, called by make_model() with a checked specification. Layer shapes are those of the published
+// reference implementations, named beside each.
+#pragma once
+
+#include "workloads/model_zoo.h"
+
+namespace weft {
+
+[[nodiscard]] Graph make_resnet50(const ModelSpec& spec);
+[[nodiscard]] Graph make_vgg16(const ModelSpec& spec);
+[[nodiscard]] Graph make_bert_large(const ModelSpec& spec);  // throws InputError for a sequence over 512
+
+}  // namespace weft

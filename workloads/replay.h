@@ -1,0 +1,44 @@
+// Replays a recorded rank on every GPU of a run, with the host's own time between launches.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "workloads/graph.h"
+
+namespace weft {
+
+struct ReplaySpec {
+  std::uint32_t gpus = 1;
+  std::uint32_t iterations = 0;  // the first n of the trace; 0: all
+  double host_time_scale = 1;    // on the host's own time, 0 or more; 1: as recorded
+};
+
+// One program a GPU, from a graph whose nodes are all recorded, in the order in which the host issued them. Every GPU
+// replays the same rank: what ranks did differently is not in the result.
+//
+// - Streams are renumbered from 0 in ascending order of their recorded numbers.
+// - Waits are the dependencies between streams, where both operations are replayed; those on a host_wait hold by
+// themselves,
+//   since nothing is issued before it ends.
+// - host_delay is the time from the issue of the previous operation, or from the end of a host_wait, to the issue of
+// this
+//   one, times host_time_scale: what the host waited is left out, because the replay makes it wait anew. An iteration
+//   starts at its recorded distance from the one before (Graph::iteration_starts); where that is unknown, it is taken
+//   to start with the last event of the one before.
+// - A collective of the whole recorded world takes all GPUs of the run; with one GPU it is left out, its host time
+// kept. A
+//   smaller group needs a run of as many GPUs as recorded: GPU g then belongs to the group of its position in the same
+//   pattern (ranks at a constant distance). Each collective of an iteration has a buffer of its own, in place.
+// - Memory is unknown: tensors have addresses, but there are no memory events.
+//
+// Throws InputError when a node was not recorded, when the trace has fewer iterations, and for a group that does not
+// exist: ranks outside the recorded world, or a pattern that does not divide it.
+[[nodiscard]] std::vector<Program> replay(const Graph& graph, const ReplaySpec& spec);
+
+// `iterations` collectives of `bytes`, one after another, in place, on GPUs 0 to gpus-1. Throws InputError for fewer
+// than two GPUs, no iterations, or bytes that are not a positive multiple of the element's size.
+[[nodiscard]] std::vector<Program> single_collective(CollectiveKind kind, Bytes bytes, DataType type,
+                                                     std::uint32_t gpus, std::uint32_t iterations);
+
+}  // namespace weft
