@@ -15,6 +15,7 @@ namespace weft {
 namespace {
 
 constexpr std::size_t kKernelsThatLost = 20;
+constexpr double kNoLoss = 1e-9;               // seconds: less is the rounding of times, not a loss
 constexpr std::size_t kCounterSamples = 2000;  // more than a screen has columns
 
 std::array<double, 4> in_order(const SlowdownByCause& causes) {
@@ -122,7 +123,7 @@ Json kernels_that_lost_most(const RunResult& result, std::size_t count) {
   }
   std::vector<std::pair<std::string, Loss>> ordered;
   for (const auto& [key, loss] : losses) {
-    if (loss.lost > 0) ordered.emplace_back(key.first, loss);
+    if (loss.lost > kNoLoss) ordered.emplace_back(key.first, loss);
   }
   std::stable_sort(ordered.begin(), ordered.end(),
                    [](const auto& a, const auto& b) { return a.second.lost > b.second.lost; });

@@ -77,8 +77,8 @@ std::string scripts(std::initializer_list<std::string_view> parts) {
 std::string run_report_html(const RunResult& result) {
   const Json data = report_data(result, kMostOperations);
   return page("weft: " + data.at("title").get<std::string>(),
-              scripts({report_assets::common_js, report_assets::timeline_js, report_assets::sections_js,
-                       report_assets::run_js}),
+              scripts({report_assets::common_js, report_assets::timeline_data_js, report_assets::timeline_js,
+                       report_assets::sections_js, report_assets::run_js}),
               data);
 }
 

@@ -15,7 +15,7 @@ std::string digits(double value) {
   const double size = std::fabs(value);
   if (size >= 100) return fmt::format("{:.0f}", value);
   if (size >= 10) return fmt::format("{:.1f}", value);
-  if (size >= 1) return fmt::format("{:.2f}", value);
+  if (size >= 0.9995) return fmt::format("{:.2f}", value);
   return fmt::format("{:.3g}", value);
 }
 

@@ -6,7 +6,7 @@ function digits(value) {
   const size = Math.abs(value);
   if (size >= 100) return value.toFixed(0);
   if (size >= 10) return value.toFixed(1);
-  if (size >= 1) return value.toFixed(2);
+  if (size >= 0.9995) return value.toFixed(2);
   return size === 0 ? "0" : String(Number(value.toPrecision(3)));
 }
 function scaled(value, units) {
@@ -45,6 +45,10 @@ const themed = [];  // called when the theme changes
 const page = document.getElementById("page");
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
+// A headline figure: [value, unit] large, a line below.
+const tile = (name, [value, unit], more, lead) => el(lead ? "div.tile.lead" : "div.tile", el("div.name", name),
+  el("div.value", value, unit && el("small", unit)), more && el("div.more", more));
+
 function section(id, title, why, ...parts) {
   const node = el("section.card", {id}, el("h2", title), why ? el("p.why", why) : null, parts);
   document.getElementById("contents").append(el("a", {href: "#" + id}, title));
@@ -52,20 +56,20 @@ function section(id, title, why, ...parts) {
 }
 
 // Ink on a bar by its brightness, so that labels are readable in both themes.
-function inkOn(cssColor) {
-  const [r, g, b] = cssColor.match(/\w\w/g).map((h) => parseInt(h, 16));
+function inkOn(fill) {
+  const [r, g, b] = fill[0] === "#" ? fill.match(/\w\w/g).map((h) => parseInt(h, 16)) : fill.match(/\d+/g).map(Number);
   return 0.299 * r + 0.587 * g + 0.114 * b > 150 ? "#14202c" : "#ffffff";
 }
 
-// parts: [{name, value, color, text}]; total: what the full width means.
+// parts: [{name, value, color, text}]; total: what the full width means; thin: "thin", or "bare" for no labels.
 function stack(parts, total, thin) {
-  const bar = el(thin ? "div.stack.thin" : "div.stack", {role: "img", "aria-label":
+  const bar = el(thin ? "div.stack." + thin : "div.stack", {role: "img", "aria-label":
     parts.map((p) => p.name + " " + p.text).join(", ")});
   for (const part of parts) {
     if (!(part.value > 0)) continue;
     const share = total > 0 ? part.value / total : 0;
     const span = el("span", {style: {width: 100 * share + "%", background: `var(--${part.color})`, flex: "none"}});
-    if (share > 0.075) span.append(part.label || part.text);
+    if (thin !== "bare") span.append(el("b", part.text));
     const ink = () => { span.style.color = inkOn(color(part.color)); };
     ink();
     themed.push(ink);
@@ -133,8 +137,12 @@ let beforePrint = null;
 addEventListener("beforeprint", () => { beforePrint = document.documentElement.dataset.theme; setTheme("light"); });
 addEventListener("afterprint", () => setTheme(beforePrint));
 
+// The verdict is written for terminals; a page has the signs.
+const typeset = (text) => text.replace(/(\d\.\d\d)x\b/g, "$1×").replace(/(\d) (us|ns|ms|s|[kMGT]?B|GB\/s|%)(?![\w/])/g,
+  (_, digit, unit) => digit + "\u202f" + (unit === "us" ? "µs" : unit));
 // The verdict's first sentence is the headline, what follows explains it.
-function headline(title, text) {
+function headline(title, verdict) {
+  const text = typeset(verdict);
   const cut = text.search(/\. (?=[A-Z0-9])/);
   const first = cut < 0 ? text : text.slice(0, cut + 1);
   page.append(el("h1", title), el("p.verdict", first));

@@ -17,6 +17,22 @@ function change(key, better, f) {
   const good = better === 0 ? "" : by * better > 0 ? ".better" : ".worse";
   return el("small" + good, ` ${by > 0 ? "+" : "−"}${percent(Math.abs(by))}`);
 }
+// The first against the fastest of the others, large.
+const rivals = runs.slice(1).filter((r) => !absent(r.figures.iteration_s));
+const best = rivals.sort((a, b) => a.figures.iteration_s - b.figures.iteration_s)[0];
+if (best && !absent(first.iteration_s)) {
+  const f = best.figures, from = (text) => `${text} with ${runs[0].label}`;
+  const both = (key) => !absent(first[key]) && !absent(f[key]);
+  page.append(el("div.tiles",
+    tile(`Iteration, ${best.label}`, timeParts(f.iteration_s), from(time(first.iteration_s)), true),
+    tile("Speed", [(first.iteration_s / f.iteration_s).toFixed(2), "×"], `of ${runs[0].label}`),
+    both("backward_slowdown") && tile("Backward slowdown", [f.backward_slowdown.toFixed(2), "×"], from(factor(first.backward_slowdown))),
+    both("exposed_s") && tile("Exposed communication", timeParts(f.exposed_s), from(time(first.exposed_s))),
+    both("busbw_GBps") && tile("Bus bandwidth", [digits(f.busbw_GBps), "GB/s"], from(rate(first.busbw_GBps))),
+    both("hbm_communication_bytes") && tile("HBM for communication", sizeParts(f.hbm_communication_bytes),
+      from(size(first.hbm_communication_bytes)))));
+}
+
 page.append(section("figures", "Headline figures", `Changes are against ${runs[0].label}. Times of one iteration; HBM of one GPU and iteration.`,
   el("div.scroll", table([{name: "", text: true, cell: (r) => r[0]}, ...runs.map((run) => ({
     name: run.label + (run.figures.status === "ok" ? "" : ` (${run.figures.status})`),
@@ -50,7 +66,7 @@ if (withBackward.length) {
   page.append(section("causes", "The slowdown by cause", "Only the added backward time, enlarged; one scale.",
     el("div.chart", kCauses.map(([key, name], i) => [el("h3", name), el("div.rows", withBackward.map((run) => {
       const seconds = run.figures.causes[i].seconds;
-      return [el("span.name", run.label), stack([{name, value: seconds, color: key, text: time(seconds)}], most, true), el("span.total", time(seconds))];
+      return [el("span.name", run.label), stack([{name, value: seconds, color: key, text: time(seconds)}], most, "thin"), el("span.total", time(seconds))];
     }))]))));
 }
 if (withBytes.length) {
@@ -62,5 +78,5 @@ if (withBytes.length) {
 }
 page.append(el("div.runs", {id: "runs"}, runs.map((run) => {
   const href = run.link && run.link.split("/").map(encodeURIComponent).join("/");
-  return el("section.card", el("h2", href ? el("a", {href}, run.label + " →") : run.label), el("p.why", run.title), el("p", run.verdict));
+  return el("section.card", el("h2", href ? el("a", {href}, run.label + " →") : run.label), el("p.why", run.title), el("p", typeset(run.verdict)));
 })));

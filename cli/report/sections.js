@@ -1,7 +1,5 @@
 // The parts of a run's page that follow the timeline.
 function tiles(f, result) {
-  const tile = (name, [value, unit], more, lead) => el(lead ? "div.tile.lead" : "div.tile", el("div.name", name),
-    el("div.value", value, unit && el("small", unit)), more && el("div.more", more));
   const parts = [];
   if (!absent(f.backward_slowdown)) {
     parts.push(tile("Backward slowdown", [f.backward_slowdown.toFixed(2), "×"],
@@ -15,9 +13,9 @@ function tiles(f, result) {
     `over ${f.collectives} collectives`));
   if (!absent(f.hbm_communication_bytes)) parts.push(tile("HBM for communication", sizeParts(f.hbm_communication_bytes),
     f.hbm_bytes > 0 ? `${percent(f.hbm_communication_bytes / f.hbm_bytes)} of a GPU's traffic` : ""));
-  if (!absent(f.samples_per_s)) parts.push(tile("Throughput", [digits(f.samples_per_s), "samples/s"],
-    absent(f.scaling_efficiency) ? "" : `${percent(f.scaling_efficiency)} scaling efficiency`));
-  else if (!absent(f.tokens_per_s)) parts.push(tile("Throughput", [digits(f.tokens_per_s), "tokens/s"], ""));
+  if (!absent(f.samples_per_s)) parts.push(tile("Throughput", [count(Math.round(f.samples_per_s)), "/s"],
+    "samples" + (absent(f.scaling_efficiency) ? "" : `, ${percent(f.scaling_efficiency)} efficient`)));
+  else if (!absent(f.tokens_per_s)) parts.push(tile("Throughput", [count(Math.round(f.tokens_per_s)), "/s"], "tokens"));
   return el("div.tiles", parts);
 }
 
@@ -41,7 +39,7 @@ function backwardSection(f) {
     "The backward pass as it would run with nothing beside it, and what each shared resource adds to it.",
     el("div.chart", el("h3", "Backward pass"), stack(all, f.backward_s), legend([all[0]]),
       el("h3", `The added ${time(added)}, by cause`),
-      el("div.rows", causes.map((c) => [el("span.name", c.name), stack([c], most, true),
+      el("div.rows", causes.map((c) => [el("span.name", c.name), stack([c], most, "thin"),
         el("span.total", `${c.text}  ${added > 0 ? percent(c.value / added) : ""}`)]))));
 }
 
@@ -56,7 +54,7 @@ function lostSection(lost) {
       {name: "alone", cell: (r) => time(r.isolated_s), sort: (r) => r.isolated_s},
       {name: "lost", cell: (r) => time(r.lost_s), sort: (r) => r.lost_s},
       {name: "slowdown", cell: (r) => factor(r.slowdown), sort: (r) => r.slowdown},
-      {name: "by cause", cell: (r) => stack(causeParts(r.causes), r.causes.reduce((a, b) => a + Math.max(0, b), 0), true)},
+      {name: "by cause", cell: (r) => stack(causeParts(r.causes), r.causes.reduce((a, b) => a + Math.max(0, b), 0), "bare")},
     ], lost)), legend(kCauses.map(([key, name]) => ({name, color: key, text: ""}))));
 }
 
@@ -69,7 +67,7 @@ function memorySection(gpus) {
     const parts = [{name: "compute", value: total - g.hbm_communication_bytes, color: "compute",
                     text: size(total - g.hbm_communication_bytes)},
                    {name: "communication", value: g.hbm_communication_bytes, color: "communication", text: size(g.hbm_communication_bytes)}];
-    return [el("span.name", "GPU " + g.id), stack(parts, most, true), el("span.total", size(total))];
+    return [el("span.name", "GPU " + g.id), stack(parts, most, "thin"), el("span.total", size(total))];
   }));
   const parts = [el("div.chart", traffic), legend([{name: "compute", color: "compute", text: ""},
     {name: "communication", color: "communication", text: ""}])];
@@ -92,48 +90,53 @@ function unitsSection(gpus) {
       const unitSeconds = (name, value, c) => ({name, value, color: c, text: joined([digits(value), "CU·s"])});
       return [el("span.name", "GPU " + g.id),
         stack([unitSeconds("compute", g.compute_unit_seconds.compute, "compute"),
-               unitSeconds("communication", g.compute_unit_seconds.communication, "communication")], most, true),
+               unitSeconds("communication", g.compute_unit_seconds.communication, "communication")], most, "thin"),
         el("span.total", percent(g.busy_fraction) + " busy")];
     })), legend([{name: "compute", color: "compute", text: ""}, {name: "communication", color: "communication", text: ""}]));
 }
 
-// A matrix of sources and destinations when every link is named "a->b", else one row of cells.
+// Matrices of sources and destinations, one for each pair of kinds ("gpu" to "switch"), when every link is named
+// "a->b" and they fit; else nothing.
 function linkHeat(links) {
-  const parsed = links.map((l) => [l, /^(.*?)\s*(?:->|→)\s*(.*?)(?:[.#:\s]\d+)?$/.exec(l.name)]);
-  if (!parsed.every(([, match]) => match)) return null;
-  const byNumber = (a, b) => a.localeCompare(b, "en", {numeric: true});
-  const from = [...new Set(parsed.map(([, m]) => m[1]))].sort(byNumber);
-  const to = [...new Set(parsed.map(([, m]) => m[2]))].sort(byNumber);
-  if (from.length > 40 || to.length > 40) return null;
-  const cells = new Map();
-  for (const [link, m] of parsed) {
-    const key = m[1] + "\n" + m[2], cell = cells.get(key) || {bytes: 0, busy: 0, peak: 0, links: 0};
+  const groups = new Map();
+  for (const link of links) {
+    const match = /^(.*?)\s*(?:->|→)\s*(.*?)(?:[.#:\s]\d+)?$/.exec(link.name);
+    if (!match) return null;
+    const [, from, to] = match, key = from.replace(/\d+/g, "") + "\n" + to.replace(/\d+/g, "");
+    if (!groups.has(key)) groups.set(key, {from: new Set(), to: new Set(), cells: new Map()});
+    const group = groups.get(key), cell = group.cells.get(from + "\n" + to) || {bytes: 0, busy: 0, peak: 0, links: 0};
+    group.from.add(from);
+    group.to.add(to);
     cell.bytes += link.bytes;
     cell.busy = Math.max(cell.busy, link.busy_fraction);
     cell.peak = Math.max(cell.peak, link.peak_fraction);
     cell.links += 1;
-    cells.set(key, cell);
+    group.cells.set(from + "\n" + to, cell);
   }
-  const most = Math.max(...[...cells.values()].map((c) => c.busy), 1e-9);
-  return el("div.scroll", el("table.heat", el("thead", el("tr", el("th"), to.map((t) => el("th", t)))),
-    el("tbody", from.map((a) => el("tr", el("th", a), to.map((b) => {
-      const cell = cells.get(a + "\n" + b);
-      if (!cell) return el("td");
-      const share = cell.busy / most;
-      const td = el("td", (100 * cell.busy).toFixed(0));
-      const paint = () => {
-        const ramp = slowdownRamp(), fill = ramp[Math.round(64 * share)], [r, g, bl] = fill.match(/\d+/g).map(Number);
-        td.style.background = fill;
-        td.style.color = 0.299 * r + 0.587 * g + 0.114 * bl > 140 ? "#14202c" : "#ffffff";
-      };
-      paint();
-      themed.push(paint);
-      hint(td, () => [el("div.head", `${a} → ${b}`), el("dl", el("dt", "bytes"), el("dd", size(cell.bytes)), el("dt", "busy"),
-        el("dd", percent(cell.busy)), el("dt", "peak"), el("dd", percent(cell.peak)), cell.links > 1 && [el("dt", "links"), el("dd", cell.links)])]);
-      return td;
-    }))))));
+  if ([...groups.values()].some((g) => g.from.size > 40 || g.to.size > 40)) return null;
+  return el("div.heats", [...groups.values()].map(heatMatrix));
 }
-function networkSection(links, switches) {
+function heatMatrix({from, to, cells}) {
+  const byNumber = (a, b) => a.localeCompare(b, "en", {numeric: true});
+  const columns = [...to].sort(byNumber);
+  return el("div.scroll", el("table.heat", el("thead", el("tr", el("th"), columns.map((t) => el("th", t)))),
+    el("tbody", [...from].sort(byNumber).map((a) => el("tr", el("th", a), columns.map((b) => heatCell(a, b, cells.get(a + "\n" + b))))))));
+}
+function heatCell(a, b, cell) {
+  if (!cell) return el("td");
+  const td = el("td", (100 * cell.busy).toFixed(0));
+  const paint = () => {
+    td.style.background = slowdownRamp()[Math.round(64 * Math.min(1, cell.busy))];
+    td.style.color = inkOn(td.style.background);
+  };
+  paint();
+  themed.push(paint);
+  hint(td, () => [el("div.head", `${a} → ${b}`), el("dl", el("dt", "bytes"), el("dd", size(cell.bytes)), el("dt", "busy"),
+    el("dd", percent(cell.busy)), el("dt", "peak"), el("dd", percent(cell.peak)), cell.links > 1 && [el("dt", "links"), el("dd", cell.links)])]);
+  return td;
+}
+function networkSection(links, allSwitches) {
+  const switches = allSwitches.filter((s) => s.reduced_bytes || s.multicast_bytes || s.table_high_water_bytes);
   if (!links.length && !switches.length) return null;
   const parts = [];
   const heat = links.length ? linkHeat(links) : null;

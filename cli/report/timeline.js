@@ -1,60 +1,6 @@
 // The timeline: one lane a stream on a canvas. Operations narrower than a pixel are merged into columns, and only what
 // is visible is looked at, so that hundreds of thousands of operations stay quick.
-const kPhases = ["forward", "backward", "optimizer", "other"];
-const kLane = 21, kGpuGap = 9, kHead = 44, kCounter = 40, kGutter = 92;
-
-// Operations as columns of numbers, ordered by lane and start.
-function loadOperations(timeline) {
-  const rows = timeline.operations, n = rows.length;
-  const ops = {n, rows, start: new Float64Array(n), end: new Float64Array(n), slow: new Float32Array(n)};
-  const lanes = timeline.streams.map((s) => ({...s, from: n, to: 0}));
-  for (let i = 0; i < n; ++i) {
-    const [stream, , , , start, duration, isolated] = rows[i];
-    ops.start[i] = start;
-    ops.end[i] = start + duration;
-    ops.slow[i] = isolated > 0 ? duration / isolated : NaN;
-    lanes[stream].from = Math.min(lanes[stream].from, i);
-    lanes[stream].to = Math.max(lanes[stream].to, i + 1);
-  }
-  return {ops, lanes};
-}
-function firstEndingAfter(ops, from, to, t) {
-  while (from < to) {
-    const middle = (from + to) >> 1;
-    if (ops.end[middle] > t) to = middle; else from = middle + 1;
-  }
-  return from;
-}
-
-// Spans of one phase, from the compute operations of one GPU.
-function phaseSpans(ops, lanes, names) {
-  const spans = [];
-  const gpu = lanes.length ? lanes[0].gpu : 0;
-  const order = [];
-  for (const lane of lanes) if (lane.gpu === gpu) for (let i = lane.from; i < lane.to; ++i) {
-    if (!names[ops.rows[i][1]][1] && ops.rows[i][2] !== 3) order.push(i);
-  }
-  order.sort((a, b) => ops.start[a] - ops.start[b]);
-  for (const i of order) {
-    const [, , phase, iteration] = ops.rows[i], last = spans[spans.length - 1];
-    if (last && last.phase === phase && last.iteration === iteration) last.end = Math.max(last.end, ops.end[i]);
-    else spans.push({phase, iteration, start: ops.start[i], end: ops.end[i]});
-  }
-  return spans;
-}
-
-const mix = (a, b, t) => a.map((v, i) => Math.round(v + (b[i] - v) * t));
-const rgb = (hex) => hex.match(/\w\w/g).map((h) => parseInt(h, 16));
-// 1x is pale, 2x and more is hot.
-function slowdownRamp() {
-  const stops = ["hot0", "hot1", "hot2", "hot3"].map((name) => rgb(color(name))), at = [0, 0.2, 0.6, 1];
-  const ramp = [];
-  for (let i = 0; i <= 64; ++i) {
-    const t = i / 64, k = t <= at[1] ? 0 : t <= at[2] ? 1 : 2;
-    ramp.push(`rgb(${mix(stops[k], stops[k + 1], (t - at[k]) / (at[k + 1] - at[k])).join(",")})`);
-  }
-  return ramp;
-}
+const kLane = 21, kGpuGap = 9, kHead = 44, kCounter = 40, kGutter = 126;
 
 function timelineView(timeline) {
   const {ops, lanes} = loadOperations(timeline);
@@ -65,6 +11,13 @@ function timelineView(timeline) {
   const margin = 0.004 * (last - first) || 1;
   const all = {from: first - margin, to: last + margin};
   let view = {...all}, hovered = -1, theme = null, width = 0;
+
+  const flows = new Map();
+  ops.rows.forEach((row, i) => {
+    if (!row[7]) return;
+    if (!flows.has(row[7])) flows.set(row[7], []);
+    flows.get(row[7]).push(i);
+  });
 
   let y = 4;
   lanes.forEach((lane, i) => {
@@ -78,6 +31,7 @@ function timelineView(timeline) {
   const head = el("canvas.head", {"aria-label": "Overview: drag to choose a span"});
   const body = el("canvas.body", {tabindex: 0, role: "img", "aria-label":
     `Timeline of ${ops.n} operations on ${lanes.length} streams; kernels.csv lists them`});
+  const lanesDrawn = document.createElement("canvas");
   const scroller = el("div.lanes", body);
   const frame = el("div.timeline", head, scroller);
 
@@ -98,6 +52,7 @@ function timelineView(timeline) {
       canvas.width = Math.round(width * scale);
       canvas.height = Math.round(h * scale);
       canvas.style.height = h + "px";
+      canvas.style.width = width + "px";
     }
     const context = canvas.getContext("2d");
     context.setTransform(scale, 0, 0, scale, 0, 0);
@@ -118,7 +73,7 @@ function timelineView(timeline) {
   }
 
   function drawLane(c, lane) {
-    const flow = hovered < 0 ? 0 : ops.rows[hovered][7], pixel = perPixel();
+    const pixel = perPixel();
     let column = -1, covered = 0, heat = 0, known = 0, communicating = 0;
     const flush = () => {
       if (column < 0 || covered <= 0) return;
@@ -143,17 +98,11 @@ function timelineView(timeline) {
       c.fillStyle = fillOf(i);
       c.fillRect(x0, lane.y + 2, Math.max(1, x1 - x0 - (x1 - x0 > 4 ? 1 : 0)), kLane - 4);
       if (x1 - x0 > 46) drawLabel(c, i, x0, x1, lane);
-      if (i === hovered || (flow && ops.rows[i][7] === flow)) {
-        c.strokeStyle = theme.ink;
-        c.lineWidth = i === hovered ? 2 : 1.25;
-        c.strokeRect(x0 + 0.5, lane.y + 2.5, Math.max(1, x1 - x0 - 1), kLane - 5);
-      }
     }
     flush();
   }
   function drawLabel(c, i, x0, x1, lane) {
-    const m = fillOf(i).match(/^#/) ? rgb(fillOf(i)) : fillOf(i).match(/\d+/g).map(Number);
-    c.fillStyle = 0.299 * m[0] + 0.587 * m[1] + 0.114 * m[2] > 140 ? "#14202c" : "#ffffff";
+    c.fillStyle = inkOn(fillOf(i));
     c.save();
     c.beginPath();
     c.rect(x0 + 3, lane.y, x1 - x0 - 8, kLane);
@@ -179,16 +128,25 @@ function timelineView(timeline) {
     c.globalAlpha = 1;
     c.fillStyle = theme.soft;
     c.textAlign = "left";
-    c.fillText(counter.name.length > 15 ? counter.name.slice(0, 14) + "…" : counter.name, 10, top + 10);
+    c.fillText(counter.name.length > 18 ? counter.name.slice(0, 17) + "…" : counter.name, 10, top + 10);
     c.fillStyle = theme.faint;
     c.fillText(`≤ ${digits(most)} ${counter.unit}`, 10, top + 24);
   }
-  function tickStep() {
-    const rough = 90 * perPixel(), power = 10 ** Math.floor(Math.log10(rough));
-    return power * [1, 2, 5, 10].find((k) => k * power >= rough);
+  // What is pointed at, and the same collective on the other GPUs, drawn over a copy of the lanes.
+  function drawHovered() {
+    const c = prepare(body, height);
+    c.drawImage(lanesDrawn, 0, 0, width, height);
+    if (hovered < 0) return;
+    c.strokeStyle = theme.ink;
+    for (const i of flows.get(ops.rows[hovered][7]) || [hovered]) {
+      const x0 = Math.max(kGutter, toX(ops.start[i])), x1 = Math.min(width, toX(ops.end[i]));
+      if (x1 < kGutter || x0 > width) continue;
+      c.lineWidth = i === hovered ? 2 : 1.25;
+      c.strokeRect(x0 + 0.5, lanes[ops.rows[i][0]].y + 2.5, Math.max(1, x1 - x0 - 1), kLane - 5);
+    }
   }
-  function drawBody() {
-    const c = prepare(body, height), step = tickStep();
+  function drawLanes() {
+    const c = prepare(lanesDrawn, height), step = tickStep(perPixel());
     c.fillStyle = theme.grid;
     for (let t = Math.ceil(view.from / step) * step; t < view.to; t += step) c.fillRect(Math.round(toX(t)), 0, 1, height);
     lanes.forEach((lane, i) => {
@@ -202,7 +160,7 @@ function timelineView(timeline) {
       }
       c.fillStyle = theme.soft;
       c.textAlign = "right";
-      c.fillText((lane.communication ? "comm " : "s ") + lane.stream + (lane.overflow ? "+" : ""), kGutter - 8, lane.y + kLane / 2);
+      c.fillText((lane.communication ? "comm " : "stream ") + lane.stream + (lane.overflow ? "+" : ""), kGutter - 8, lane.y + kLane / 2);
       c.textAlign = "left";
       drawLane(c, lane);
     });
@@ -231,18 +189,13 @@ function timelineView(timeline) {
     }
     c.fillStyle = theme.soft;
     c.textAlign = "left";
-    const step = tickStep();
+    const step = tickStep(perPixel());
     for (let t = Math.ceil(view.from / step) * step; t < view.to - step / 3; t += step) {
-      c.fillText(t === 0 ? "0" : tick(t, step), toX(t) + 3, 36);
+      c.fillText(t === 0 ? "0" : tickText(t, step, view.to), toX(t) + 3, 36);
       c.fillRect(Math.round(toX(t)), 31, 1, 13);
     }
     c.fillText("phase", 10, 19);
     c.fillText("time", 10, 36);
-  }
-  // All ticks in one unit, with the digits that the step needs.
-  function tick(t, step) {
-    const [unit, name] = Math.max(Math.abs(view.to), step) >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
-    return (t / unit).toFixed(Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9))) + "\u202f" + name;
   }
   let waiting = false;
   function schedule() {
@@ -251,11 +204,12 @@ function timelineView(timeline) {
     requestAnimationFrame(() => { waiting = false; draw(); });
   }
   function draw() {
-    width = frame.clientWidth;
+    width = scroller.clientWidth;  // less than the frame's when the lanes scroll
     if (width <= kGutter + 50 || !ops.n) return;
     if (!theme) loadTheme();
     drawHead();
-    drawBody();
+    drawLanes();
+    drawHovered();
   }
   themed.push(() => { theme = null; draw(); });
   new ResizeObserver(schedule).observe(frame);
@@ -282,11 +236,7 @@ function timelineView(timeline) {
     if (isolated >= 0) row("alone", time(isolated * 1e-9));
     if (isolated > 0) row("slowdown", factor(duration / isolated));
     kCauses.forEach(([, cause], k) => { if (causes[k]) row("by " + cause, time(causes[k] * 1e-9)); });
-    if (flow) {
-      let ranks = 0;
-      for (let k = 0; k < ops.n; ++k) ranks += ops.rows[k][7] === flow;
-      row("same collective", `on ${ranks} GPUs`);
-    }
+    if (flow) row("same collective", `on ${flows.get(flow).length} GPUs`);
     return [el("div.head", names[name][0]),
       el("div.sub", `GPU ${lane.gpu}, stream ${lane.stream}, ${kPhases[phase]}, iteration ${iteration}`), el("dl", rows)];
   }
@@ -308,9 +258,9 @@ function timelineView(timeline) {
     const before = hovered;
     hovered = at(event);
     if (hovered >= 0) showTip(event, describe(hovered)); else hideTip();
-    if (hovered !== before) schedule();
+    if (hovered !== before) drawHovered();
   });
-  body.addEventListener("pointerleave", () => { hovered = -1; hideTip(); schedule(); });
+  body.addEventListener("pointerleave", () => { hovered = -1; hideTip(); drawHovered(); });
   body.addEventListener("dblclick", (event) => zoom(0.4, toT(event.offsetX)));
   body.addEventListener("wheel", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) zoom(Math.exp(event.deltaY * 0.002), toT(event.offsetX));

@@ -113,7 +113,8 @@ class SampleRun {
     double free = now_;
     for (int layer = 0; layer < kLayers; ++layer) {
       const double alone = 36e-6 + 140e-6 * jitter() * (layer % 3 == 0 ? 2 : 0.5);
-      const double slow = now_ < free ? (shape_.in_switch ? 1.02 + 0.12 * jitter() : 1.15 + 0.8 * jitter()) : 1;
+      const double pressure = jitter();
+      const double slow = now_ < free ? (shape_.in_switch ? 1.02 + 0.12 * pressure : 1.15 + 0.8 * pressure) : 1;
       now_ = kernel(std::string(kKinds[static_cast<std::size_t>(layer % 3)]) + " backward", TrainingPhase::backward,
                     number, now_, alone, slow) +
              1e-6;
