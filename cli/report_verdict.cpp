@@ -54,7 +54,8 @@ std::string unfinished_verdict(const Json& result) {
 }
 
 std::string exposed_text(const Figures& figures) {
-  if (!figures.communication_s || *figures.communication_s <= 0) return "";
+  // A collective run alone has nothing to hide behind.
+  if (figures.communication_s.value_or(0) <= 0 || figures.compute_s.value_or(0) <= 0) return "";
   const double hidden = 1 - figures.exposed_s.value_or(0) / *figures.communication_s;
   return fmt::format(" {} of communication, {} of it hidden behind compute.", time_text(*figures.communication_s),
                      percent_text(hidden));
@@ -153,7 +154,8 @@ std::string describe_run(const Json& config) {
   if (system.empty()) system = text_at(config, "/system/name");
   std::string text = workload_text(config);
   if (config.contains("gpus") && config.at("gpus").is_number()) {
-    text += (text.empty() ? "" : " on ") + fmt::format("{} GPUs", config.at("gpus").get<std::int64_t>());
+    text += (text.empty() ? "" : " on ") +
+            fmt::format("{} GPU{}", config.at("gpus").get<std::int64_t>(), config.at("gpus") == 1 ? "" : "s");
     if (!system.empty()) text += " of ";
   } else if (!system.empty() && !text.empty()) {
     text += " on ";

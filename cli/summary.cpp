@@ -126,8 +126,8 @@ std::string run_summary(const RunResult& result, bool color) {
           : "");
   row("idle", f.idle_s, "");
   if (f.busbw_GBps) {
-    text += fmt::format("  {:<15} {:>10}   over {} collectives\n", "bus bandwidth", bandwidth_text(*f.busbw_GBps),
-                        f.collectives);
+    text += fmt::format("  {:<15} {:>10}   over {} collective{}\n", "bus bandwidth", bandwidth_text(*f.busbw_GBps),
+                        f.collectives, f.collectives == 1 ? "" : "s");
   }
   if (f.hbm_bytes && f.hbm_communication_bytes) {
     const double share = *f.hbm_bytes > 0 ? *f.hbm_communication_bytes / *f.hbm_bytes : 0;

@@ -14,10 +14,9 @@ if (data.timeline.operations.length) {
     "Drag to move, Ctrl and wheel to zoom, drag in the ruler to choose a span, 0 for all. timeline.pftrace opens the same in Perfetto." +
     (left ? ` ${left} GPUs are left out here to keep the page light; timeline.pftrace has them.` : ""), timelineView(data.timeline)));
 }
-for (const part of [lostSection(data.lost)]) if (part) page.append(part);
-const pairs = el("div.pair", memorySection(result.gpus), unitsSection(result.gpus));
-if (pairs.children.length) page.append(pairs);
-for (const part of [networkSection(result.links, result.switches), collectivesSection(result.collectives), aboutSection(result)]) {
-  if (part) page.append(part);
-}
-page.append(el("footer", `result.json, kernels.csv and timeline.pftrace beside this page hold every number. Configuration ${result.config_sha256.slice(0, 12)}.`));
+const lost = lostSection(data.lost);
+const pairs = [el("div.pair", memorySection(result.gpus), unitsSection(result.gpus))].find((p) => p.children.length);
+for (const part of [lost, pairs, networkSection(result.links, result.switches),
+  collectivesSection(result.collectives), aboutSection(result)]) if (part) page.append(part);
+page.append(el("footer", `result.json, kernels.csv and timeline.pftrace beside this page hold every number.` +
+  (result.config_sha256 ? ` Configuration ${result.config_sha256.slice(0, 12)}.` : "")));

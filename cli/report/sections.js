@@ -10,7 +10,7 @@ function tiles(f, result) {
   if (!absent(f.exposed_s) && f.communication_s > 0) parts.push(tile("Exposed communication", timeParts(f.exposed_s),
     `of ${time(f.communication_s)} in all`));
   if (!absent(f.busbw_GBps)) parts.push(tile("Bus bandwidth", [digits(f.busbw_GBps), "GB/s"],
-    `over ${f.collectives} collectives`));
+    f.collectives === 1 ? "of one collective" : `over ${f.collectives} collectives`));
   if (!absent(f.hbm_communication_bytes)) parts.push(tile("HBM for communication", sizeParts(f.hbm_communication_bytes),
     f.hbm_bytes > 0 ? `${percent(f.hbm_communication_bytes / f.hbm_bytes)} of a GPU's traffic` : ""));
   if (!absent(f.samples_per_s)) parts.push(tile("Throughput", [count(Math.round(f.samples_per_s)), "/s"],
@@ -59,8 +59,8 @@ function lostSection(lost) {
 }
 
 function memorySection(gpus) {
-  if (!gpus.length) return null;
-  const most = Math.max(...gpus.map((g) => g.hbm_read_bytes + g.hbm_write_bytes));
+  const most = Math.max(0, ...gpus.map((g) => g.hbm_read_bytes + g.hbm_write_bytes));
+  if (!most) return null;
   const shown = gpus.slice(0, 16);
   const traffic = el("div.rows", shown.map((g) => {
     const total = g.hbm_read_bytes + g.hbm_write_bytes;

@@ -5,19 +5,12 @@ const kLane = 21, kGpuGap = 9, kHead = 44, kCounter = 40, kGutter = 126;
 function timelineView(timeline) {
   const {ops, lanes} = loadOperations(timeline);
   const names = timeline.names, counters = timeline.counters;
-  const spans = phaseSpans(ops, lanes, names);
+  const spans = phaseSpans(ops, lanes, names), flows = operationsByFlow(ops);
   let first = Infinity, last = 0;
   for (let i = 0; i < ops.n; ++i) { first = Math.min(first, ops.start[i]); last = Math.max(last, ops.end[i]); }
   const margin = 0.004 * (last - first) || 1;
   const all = {from: first - margin, to: last + margin};
   let view = {...all}, hovered = -1, theme = null, width = 0;
-
-  const flows = new Map();
-  ops.rows.forEach((row, i) => {
-    if (!row[7]) return;
-    if (!flows.has(row[7])) flows.set(row[7], []);
-    flows.get(row[7]).push(i);
-  });
 
   let y = 4;
   lanes.forEach((lane, i) => {
@@ -297,10 +290,7 @@ function timelineView(timeline) {
     if (span) setView(span.start - 0.03 * (span.end - span.start), span.end + 0.08 * (span.end - span.start));
   };
   const middle = () => (view.from + view.to) / 2;
-  const tools = el("div.tools",
-    el("span", "1×"), el("span.ramp"), el("span", "2× slower and more"),
-    el("span", "\u2003"), el("span.dot", {style: {background: "var(--communication)"}}), el("span", "communication"),
-    el("span.dot", {style: {background: "var(--idle)"}}), el("span", "time alone unknown"), el("span.gap"),
+  const tools = el("div.tools", timelineLegend(), el("span.gap"),
     spans.some((s) => s.phase === 1) && el("button", {type: "button", onclick: () => focusPhase(1)}, "Backward"),
     el("button", {type: "button", onclick: () => setView(all.from, all.to)}, "All"),
     el("button", {type: "button", "aria-label": "Zoom in", onclick: () => zoom(0.5, middle())}, "+"),

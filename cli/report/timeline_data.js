@@ -24,6 +24,17 @@ function firstEndingAfter(ops, from, to, t) {
   return from;
 }
 
+// The operations of each collective, by its flow.
+function operationsByFlow(ops) {
+  const flows = new Map();
+  ops.rows.forEach((row, i) => {
+    if (!row[7]) return;
+    if (!flows.has(row[7])) flows.set(row[7], []);
+    flows.get(row[7]).push(i);
+  });
+  return flows;
+}
+
 // Spans of one phase, from the compute operations of one GPU.
 function phaseSpans(ops, lanes, names) {
   const spans = [];
@@ -64,3 +75,6 @@ function tickText(t, step, largest) {
   const [unit, name] = Math.max(Math.abs(largest), step) >= 1e6 ? [1e6, "ms"] : [1e3, "µs"];
   return (t / unit).toFixed(Math.max(0, -Math.floor(Math.log10(step / unit) + 1e-9))) + "\u202f" + name;
 }
+const timelineLegend = () => [el("span", "1×"), el("span.ramp"), el("span", "2× slower and more"), el("span", "\u2003"),
+  el("span.dot", {style: {background: "var(--communication)"}}), el("span", "communication"),
+  el("span.dot", {style: {background: "var(--idle)"}}), el("span", "time alone unknown")];
