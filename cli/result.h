@@ -77,6 +77,7 @@ struct CounterTrack {
   std::string name, unit;
   double period_s = 0;
   std::vector<double> values;
+  std::optional<std::uint32_t> gpu;  // the GPU it belongs to; absent: the whole system
 };
 
 struct OutOfMemory {

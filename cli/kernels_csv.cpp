@@ -1,0 +1,44 @@
+#include "cli/kernels_csv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "cli/result_json.h"
+
+namespace weft {
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string kernels_csv(const RunResult& result) {
+  std::vector<const OperationRecord*> rows;
+  rows.reserve(result.operations.size());
+  for (const OperationRecord& operation : result.operations) rows.push_back(&operation);
+  std::stable_sort(rows.begin(), rows.end(), [](const OperationRecord* a, const OperationRecord* b) {
+    return std::tuple(a->gpu, a->start_s, a->stream) < std::tuple(b->gpu, b->start_s, b->stream);
+  });
+
+  const auto number = [](const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; };
+  std::string csv =
+      "gpu,stream,name,phase,start_s,end_s,isolated_s,slowdown,iteration,op,kind,cause_compute_units_s,cause_hbm_s,"
+      "cause_cache_s,cause_links_s\n";
+  for (const OperationRecord* row : rows) {
+    fmt::format_to(std::back_inserter(csv), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", row->gpu, row->stream,
+                   csv_field(row->name), to_string(row->phase), row->start_s, row->end_s, number(row->isolated_s),
+                   number(slowdown(*row)), row->iteration, row->op, row->communication ? "communication" : "compute",
+                   row->causes.compute_units, row->causes.hbm, row->causes.cache, row->causes.links);
+  }
+  return csv;
+}
+
+}  // namespace weft

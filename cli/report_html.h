@@ -1,0 +1,25 @@
+// report.html: self-contained pages that open from disk without a network.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/result.h"
+
+namespace weft {
+
+// The page of one run: verdict, headline figures, timeline, causes, memory, links, collectives, kernels that lost most.
+// The timeline holds whole GPUs up to 250 thousand operations and says so when it leaves some out.
+[[nodiscard]] std::string run_report_html(const RunResult& result);
+void write_run_report(const RunResult& result, const std::filesystem::path& file);
+
+// The page of several runs, (label, result.json document) each, with links to the report.html in run_dirs (one a
+// result, in the same order; empty: no links). Throws InputError when the counts differ or a document is another.
+[[nodiscard]] std::string comparison_report_html(const std::vector<std::pair<std::string, Json>>& results,
+                                                 const std::vector<std::string>& links);
+void write_comparison_report(const std::vector<std::pair<std::string, Json>>& results,
+                             const std::vector<std::filesystem::path>& run_dirs, const std::filesystem::path& file);
+
+}  // namespace weft

@@ -1,0 +1,175 @@
+#include "cli/result_json.h"
+
+#include <cmath>
+
+#include "cli/config_paths.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+
+Json number(double value) {
+  WEFT_CHECK(std::isfinite(value), "a number of the result is not finite");
+  return value;
+}
+
+Json number(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json out_of_memory_json(const OutOfMemory& oom) {
+  Json holders = Json::array();
+  for (const auto& [what, bytes] : oom.largest_holders) holders.push_back({{"what", what}, {"bytes", bytes}});
+  return {{"gpu", oom.gpu}, {"at", oom.at}, {"bytes_over", oom.bytes_over}, {"largest_holders", holders}};
+}
+
+Json iteration_json(const RunResult& result) {
+  const IterationTimes& times = result.iteration;
+  const bool finished = result.status == "ok";
+  const auto time = [&](const std::optional<double>& value) { return finished ? number(value) : Json(nullptr); };
+  Json per_iteration = Json::array();
+  for (const double seconds : result.per_iteration_s) per_iteration.push_back(number(seconds));
+  Json json;
+  json["time_s"] = time(times.time_s);
+  json["forward_s"] = time(times.forward_s);
+  json["backward_s"] = time(times.backward_s);
+  json["backward_isolated_s"] = time(times.backward_isolated_s);
+  json["backward_slowdown"] = time(times.backward_slowdown);
+  json["communication_s"] = time(times.communication_s);
+  json["communication_exposed_s"] = time(times.communication_exposed_s);
+  json["communication_overlapped_s"] = time(times.communication_overlapped_s);
+  json["optimizer_s"] = time(times.optimizer_s);
+  json["idle_s"] = time(times.idle_s);
+  json["per_iteration"] = per_iteration;
+  return json;
+}
+
+Json causes_json(const RunResult& result) {
+  if (!result.slowdown_by_cause || result.status != "ok") return nullptr;
+  const SlowdownByCause& causes = *result.slowdown_by_cause;
+  Json json;
+  json["compute_units"] = number(causes.compute_units);
+  json["hbm"] = number(causes.hbm);
+  json["cache"] = number(causes.cache);
+  json["links"] = number(causes.links);
+  return json;
+}
+
+Json throughput_json(const RunResult& result) {
+  const bool finished = result.status == "ok";
+  Json json;
+  json["samples_per_s"] = finished ? number(result.samples_per_s) : Json(nullptr);
+  json["tokens_per_s"] = finished ? number(result.tokens_per_s) : Json(nullptr);
+  json["scaling_efficiency"] = finished ? number(result.scaling_efficiency) : Json(nullptr);
+  return json;
+}
+
+Json collective_json(const CollectiveResult& collective) {
+  Json json;
+  json["name"] = collective.name;
+  json["kind"] = collective.kind;
+  json["algorithm"] = collective.algorithm;
+  json["protocol"] = collective.protocol.empty() ? Json(nullptr) : Json(collective.protocol);
+  json["channels"] = collective.channels;
+  json["bytes"] = collective.bytes;
+  json["ranks"] = collective.ranks;
+  json["start_s"] = number(collective.start_s);
+  json["end_s"] = number(collective.end_s);
+  json["algbw_GBps"] = number(collective.algbw_GBps);
+  json["busbw_GBps"] = number(collective.busbw_GBps);
+  return json;
+}
+
+Json gpu_json(const GpuResult& gpu) {
+  Json memory;
+  for (std::size_t i = 0; i < kMemoryClassCount; ++i) {
+    memory[to_string(static_cast<MemoryClass>(i))] = or_null(gpu.memory[i]);
+  }
+  Json json;
+  json["id"] = gpu.id;
+  json["peak_memory_bytes"] = or_null(gpu.peak_memory_bytes);
+  json["memory"] = memory;
+  json["fits"] = or_null(gpu.fits);
+  json["hbm_read_bytes"] = gpu.hbm_read_bytes;
+  json["hbm_write_bytes"] = gpu.hbm_write_bytes;
+  json["hbm_communication_bytes"] = gpu.hbm_communication_bytes;
+  json["compute_unit_seconds"] = {{"compute", number(gpu.compute_unit_seconds_compute)},
+                                  {"communication", number(gpu.compute_unit_seconds_communication)}};
+  json["busy_fraction"] = number(gpu.busy_fraction);
+  return json;
+}
+
+Json link_json(const LinkResult& link) {
+  return {{"name", link.name},
+          {"bytes", link.bytes},
+          {"busy_fraction", number(link.busy_fraction)},
+          {"peak_fraction", number(link.peak_fraction)}};
+}
+
+Json switch_json(const SwitchResult& one) {
+  return {{"name", one.name},
+          {"reduced_bytes", one.reduced_bytes},
+          {"multicast_bytes", one.multicast_bytes},
+          {"table_high_water_bytes", one.table_high_water_bytes},
+          {"table_stall_s", number(one.table_stall_s)}};
+}
+
+Json engine_json(const EngineResult& engine) {
+  Json json;
+  json["wall_s"] = number(engine.wall_s);
+  json["threads"] = engine.threads;
+  json["memory_transactions"] = engine.memory_transactions;
+  json["packets"] = engine.packets;
+  json["simulated_s"] = number(engine.simulated_s);
+  json["skipped_fraction"] = number(engine.skipped_fraction);
+  json["sampling_error_estimate"] = number(engine.sampling_error_estimate);
+  json["peak_rss_bytes"] = engine.peak_rss_bytes;
+  return json;
+}
+
+template <class Items, class Convert>
+Json array_of(const Items& items, Convert convert) {
+  Json array = Json::array();
+  for (const auto& item : items) array.push_back(convert(item));
+  return array;
+}
+
+}  // namespace
+
+Json result_to_json(const RunResult& result) {
+  Json json;
+  json["schema"] = "weft-result/1";
+  json["version"] = version();
+  json["config"] = result.config;
+  json["config_sha256"] = result.config_sha256;
+  json["status"] = result.status;
+  if (result.out_of_memory) json["out_of_memory"] = out_of_memory_json(*result.out_of_memory);
+  json["iteration"] = iteration_json(result);
+  json["slowdown_by_cause"] = causes_json(result);
+  json["throughput"] = throughput_json(result);
+  json["collectives"] = array_of(result.collectives, collective_json);
+  json["gpus"] = array_of(result.gpus, gpu_json);
+  json["links"] = array_of(result.links, link_json);
+  json["switches"] = array_of(result.switches, switch_json);
+  json["engine"] = engine_json(result.engine);
+  json["notes"] = result.notes;
+  return json;
+}
+
+std::string json_text(const Json& document) {
+  // Names come from traces and may hold bytes that are no UTF-8: replace those rather than lose the run.
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+double duration_s(const OperationRecord& operation) { return operation.end_s - operation.start_s; }
+
+std::optional<double> slowdown(const OperationRecord& operation) {
+  if (!operation.isolated_s || *operation.isolated_s <= 0) return std::nullopt;
+  return duration_s(operation) / *operation.isolated_s;
+}
+
+}  // namespace weft

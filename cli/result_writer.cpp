@@ -1,0 +1,42 @@
+#include "cli/result_writer.h"
+
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "cli/kernels_csv.h"
+#include "cli/report_html.h"
+#include "cli/result_json.h"
+#include "cli/timeline.h"
+#include "sim/atomic_file.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace fs = std::filesystem;
+
+void write_run_directory(const RunResult& result, const fs::path& dir) {
+  const std::vector<std::pair<const char*, std::string>> files{{"config.json", json_text(result.config)},
+                                                               {"result.json", json_text(result_to_json(result))},
+                                                               {"kernels.csv", kernels_csv(result)},
+                                                               {"timeline.pftrace", timeline_trace(result)},
+                                                               {"report.html", run_report_html(result)}};
+  std::error_code error;
+  const bool made = fs::create_directories(dir, error);
+  if (error) throw InputError(dir.string(), "", "expected a folder that can be made, got: " + error.message());
+  std::vector<fs::path> written;
+  try {
+    for (const auto& [name, bytes] : files) {
+      write_file_atomically(dir / name, bytes);
+      written.push_back(dir / name);
+    }
+  } catch (const InputError&) {
+    std::error_code ignored;
+    for (const fs::path& file : written) fs::remove(file, ignored);
+    if (made) fs::remove(dir, ignored);
+    throw;
+  }
+}
+
+}  // namespace weft

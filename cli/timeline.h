@@ -1,0 +1,16 @@
+// timeline.pftrace: the run as a Perfetto trace (https://ui.perfetto.dev opens it).
+#pragma once
+
+#include <string>
+
+#include "cli/result.h"
+
+namespace weft {
+
+// A serialised perfetto.protos.Trace. A process a GPU, a thread a stream, a slice an operation (ns; categories
+// "compute" or "communication" and the phase; annotations for slowdown, time alone and causes), a flow through the
+// slices of one collective on all its GPUs, a counter track a CounterTrack. An operation that overlaps an earlier one
+// of its stream goes to a child track of that stream, so that slices on one track never cross.
+[[nodiscard]] std::string timeline_trace(const RunResult& result);
+
+}  // namespace weft

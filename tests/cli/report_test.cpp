@@ -1,0 +1,182 @@
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <sstream>
+
+#include "cli/report_data.h"
+#include "cli/report_html.h"
+#include "cli/result_json.h"
+#include "sim/error.h"
+#include "tests/cli/sample_result.h"
+
+namespace weft {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using weft::testing::sample_result;
+
+constexpr std::size_t kAll = 1'000'000;
+
+// The document a browser would parse out of the page.
+Json embedded(const std::string& html) {
+  const std::string open = "<script id=\"data\" type=\"application/json\">";
+  const std::size_t begin = html.find(open) + open.size();
+  return Json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+}
+
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(RunReport, CarriesTheResultAndEveryOperation) {
+  const RunResult result = sample_result();
+  const Json data = embedded(run_report_html(result));
+  EXPECT_EQ(data["result"], result_to_json(result));
+  EXPECT_EQ(data["timeline"]["operations"].size(), result.operations.size());
+  EXPECT_EQ(data["timeline"]["streams"].size(), 16U);
+  EXPECT_EQ(data["timeline"]["gpus_left_out"], 0);
+  EXPECT_EQ(data["title"], "resnet50, batch 64 on 8 GPUs of dgx-a100, ring all-reduce");
+  EXPECT_NEAR(data["figures"]["backward_slowdown"].get<double>(), *result.iteration.backward_slowdown, 1e-12);
+}
+
+TEST(RunReport, NamesCannotBreakOutOfThePage) {
+  RunResult result = sample_result();
+  const std::string evil = "</script><script>alert(1)</script><!-- & \"'";
+  result.operations[0].name = evil;
+  result.collectives[0].name = evil;
+  result.config["system"] = evil;
+  result.notes = {evil};
+  const std::string html = run_report_html(result);
+  EXPECT_THAT(html, Not(HasSubstr("<script>alert")));
+  EXPECT_THAT(html, Not(HasSubstr("<!--")));
+  EXPECT_EQ(occurrences(html, "</script>"), 2U);  // the data and the program
+  const Json data = embedded(html);
+  EXPECT_EQ(data["result"]["notes"][0], evil);
+  EXPECT_EQ(data["result"]["collectives"][0]["name"], evil);
+}
+
+TEST(RunReport, TextThatLooksLikeAPlaceholderStaysText) {
+  RunResult result = sample_result();
+  result.notes = {"{{script}} {{data}} {{title}} {{style}}"};
+  EXPECT_EQ(embedded(run_report_html(result))["result"]["notes"][0], result.notes[0]);
+}
+
+TEST(RunReport, NeedsNoNetwork) {
+  const std::string html = run_report_html(sample_result());
+  EXPECT_FALSE(std::regex_search(html, std::regex(R"((src|href)\s*=\s*["'](https?:)?//)")));
+  EXPECT_THAT(html, Not(HasSubstr("@import")));
+  EXPECT_THAT(html, Not(HasSubstr("url(")));
+  EXPECT_THAT(html, Not(HasSubstr("fetch(")));
+  EXPECT_THAT(html, Not(HasSubstr("{{")));
+}
+
+TEST(RunReport, ARowOfTheTimelineHoldsNanosecondsAndItsCauses) {
+  RunResult result = sample_result();
+  result.operations.clear();
+  OperationRecord op;
+  op.gpu = 5;
+  op.stream = 3;
+  op.name = "gemm";
+  op.phase = TrainingPhase::backward;
+  op.iteration = 1;
+  op.start_s = 10e-6;
+  op.end_s = 13e-6;
+  op.isolated_s = 2e-6;
+  op.causes = {7e-7, 3e-7, 0, 0};
+  result.operations = {op};
+  const Json timeline = report_data(result, kAll)["timeline"];
+  EXPECT_EQ(timeline["streams"][0]["gpu"], 5);
+  EXPECT_EQ(timeline["streams"][0]["stream"], 3);
+  EXPECT_EQ(timeline["names"][0], Json::array({"gemm", 0}));
+  EXPECT_EQ(timeline["operations"][0], Json::array({0, 0, 1, 1, 10000, 3000, 2000, 0, 700, 300}));
+}
+
+TEST(RunReport, LeavesWholeGpusOutOfATimelineThatIsTooLarge) {
+  const RunResult result = sample_result();
+  const std::size_t of_one_gpu = result.operations.size() / 8;
+  const Json timeline = report_data(result, 3 * of_one_gpu)["timeline"];
+  EXPECT_EQ(timeline["operations"].size(), 3 * of_one_gpu);
+  EXPECT_EQ(timeline["gpus_left_out"], 5);
+  EXPECT_EQ(report_data(result, 1)["timeline"]["operations"].size(), of_one_gpu);
+}
+
+TEST(RunReport, KernelsAreOrderedByTheTimeTheyLost) {
+  RunResult result;
+  const auto add = [&](const std::string& name, double alone, double takes) {
+    OperationRecord op;
+    op.name = name;
+    op.isolated_s = alone;
+    op.end_s = takes;
+    op.causes.hbm = takes - alone;
+    result.operations.push_back(op);
+  };
+  add("little", 1, 1.5);
+  add("much", 1, 2);
+  add("much", 3, 4);
+  add("none", 1, 1);
+  const Json lost = kernels_that_lost_most(result, 10);
+  ASSERT_EQ(lost.size(), 2U);
+  EXPECT_EQ(lost[0]["name"], "much");
+  EXPECT_EQ(lost[0]["calls"], 2);
+  EXPECT_DOUBLE_EQ(lost[0]["lost_s"].get<double>(), 2);
+  EXPECT_DOUBLE_EQ(lost[0]["slowdown"].get<double>(), 1.5);
+  EXPECT_DOUBLE_EQ(lost[0]["causes"][1].get<double>(), 2);
+  EXPECT_EQ(kernels_that_lost_most(result, 1).size(), 1U);
+}
+
+TEST(RunReport, LongCountersAreThinnedAndKeepTheirMean) {
+  RunResult result = sample_result();
+  CounterTrack counter{"long", "GB/s", 1e-6, {}, std::nullopt};
+  for (int i = 0; i < 8000; ++i) counter.values.push_back(i % 2 == 0 ? 1 : 3);
+  result.counters = {counter};
+  const Json shown = report_data(result, kAll)["timeline"]["counters"][0];
+  EXPECT_EQ(shown["values"].size(), 2000U);
+  EXPECT_DOUBLE_EQ(shown["values"][7].get<double>(), 2);
+  EXPECT_DOUBLE_EQ(shown["period_ns"].get<double>(), 4000);
+}
+
+TEST(RunReport, ShowsARunThatDoesNotFit) {
+  RunResult result;
+  result.config = {{"system", "dgx-a100"}, {"gpus", 1}};
+  result.status = "out_of_memory";
+  result.out_of_memory = OutOfMemory{0, "layer4", 2'000'000'000, {{"activations", 30'000'000'000}}};
+  const Json data = embedded(run_report_html(result));
+  EXPECT_EQ(data["verdict"],
+            "Does not fit: GPU 0 is 2.00 GB over at layer4. The largest holder is activations with "
+            "30.0 GB.");
+}
+
+TEST(ComparisonReport, HoldsEachRunAndARelativeLinkToItsPage) {
+  const fs::path dir = fs::path(::testing::TempDir()) / ("weft_comparison_" + std::to_string(::getpid()));
+  fs::create_directories(dir);
+  const std::vector<std::pair<std::string, Json>> results{{"ring", result_to_json(sample_result())},
+                                                          {"in_switch", result_to_json(sample_result({8, 2, true}))}};
+  write_comparison_report(results, {dir / "ring", dir / "runs" / "two"}, dir / "report.html");
+  std::ifstream in(dir / "report.html");
+  std::ostringstream text;
+  text << in.rdbuf();
+  fs::remove_all(dir);
+  const Json data = embedded(text.str());
+  ASSERT_EQ(data["runs"].size(), 2U);
+  EXPECT_EQ(data["runs"][0]["link"], "ring/report.html");
+  EXPECT_EQ(data["runs"][1]["link"], "runs/two/report.html");
+  EXPECT_EQ(data["runs"][1]["label"], "in_switch");
+  EXPECT_THAT(data["verdict"].get<std::string>(), HasSubstr("in_switch takes"));
+  EXPECT_THAT(text.str(), HasSubstr("<title>weft: comparison of ring, in_switch</title>"));
+}
+
+TEST(ComparisonReport, AnotherNumberOfFoldersOrAnotherDocumentIsAnError) {
+  const Json result = result_to_json(sample_result());
+  EXPECT_THROW(static_cast<void>(comparison_report_html({{"a", result}, {"b", result}}, {"a"})), InputError);
+  EXPECT_THROW(static_cast<void>(comparison_report_html({{"a", Json::object()}}, {})), InputError);
+}
+
+}  // namespace
+}  // namespace weft
