@@ -43,7 +43,9 @@ struct GpuResult {
 
 struct LinkResult {
   std::string name;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0;       // payload
+  std::int64_t wire_bytes = 0;  // headers included
+
   double busy_fraction = 0, peak_fraction = 0;
 };
 

@@ -27,9 +27,10 @@ Transmitter::Transmitter(const LinkSpec& spec, std::uint32_t lanes, LinkWires& o
 }
 
 namespace {
-void count(LaneStatistics& statistics, Time start, Time duration, std::int64_t bytes) {
+void count(LaneStatistics& statistics, Time start, Time duration, std::int64_t payload, std::int64_t wire) {
   statistics.busy += duration;
-  statistics.bytes += bytes;
+  statistics.payload_bytes += payload;
+  statistics.wire_bytes += wire;
   ++statistics.packets;
   if (const std::int64_t period = start / kStatisticsPeriod; period != statistics.period) {
     statistics.period = period;
@@ -48,7 +49,7 @@ Time Transmitter::transmit(Lane& lane, const Packet& packet, Time ready) {
   const std::uint32_t flit_count = flits(spec_, packet);
   const Time duration = flit_time_[flit_count];
   lane.free = start + duration;
-  count(lane.statistics, start, duration, std::int64_t{flit_count} * spec_.flit_bytes);
+  count(lane.statistics, start, duration, packet.payload, std::int64_t{flit_count} * spec_.flit_bytes);
   Packet sent = packet;
   sent.when = start + duration + spec_.latency;
   out_->packets.send(sent);

@@ -26,7 +26,8 @@ struct Departure {
 };
 
 struct LaneStatistics {
-  std::int64_t bytes = 0;  // flits, headers included
+  std::int64_t payload_bytes = 0;
+  std::int64_t wire_bytes = 0;  // flits, headers included
   std::int64_t packets = 0;
   Time busy;
   Time busiest;             // the most busy time in one kStatisticsPeriod

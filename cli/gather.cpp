@@ -1,0 +1,169 @@
+#include "cli/gather.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/iteration_times.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+
+double gigabytes(double bytes, double s) { return s > 0 ? bytes / s * 1e-9 : 0; }
+
+// nccl-tests' doc/PERFORMANCE.md: what a collective of n ranks moves on a link, by the size it reports.
+double bus_factor(CollectiveKind kind, double n) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+      return 2 * (n - 1) / n;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+      return (n - 1) / n;
+    default:
+      return 1;
+  }
+}
+
+void gather_operations(const std::vector<Program>& programs, const AlonePass& alone, const Machine& machine,
+                       RunResult& result) {
+  for (std::uint32_t g = 0; g < machine.gpus(); ++g) {
+    const Gpu& gpu = machine.gpu(g);
+    const auto at = [&](SubCycle t) { return to_seconds(gpu.clock().to_time(t)); };
+    for (std::uint32_t o = 0; o < programs[g].ops.size(); ++o) {
+      const ProgramOp& op = programs[g].ops[o];
+      if (op.kind == ProgramOpKind::host_wait) continue;
+      const OpTimes& times = gpu.times()[o];
+      OperationRecord record;
+      record.gpu = g;
+      record.stream = op.stream.value;
+      record.op = o;
+      record.iteration = op.iteration;
+      record.name = op.name;
+      record.phase = op.phase;
+      record.communication = op.kind == ProgramOpKind::collective;
+      record.start_s = at(times.start);
+      record.end_s = at(times.end);
+      if (op.kind == ProgramOpKind::kernel) {
+        record.isolated_s = to_seconds(alone.ops[o].duration);
+        record.causes =
+            attribute(gpu.ledger(OpId{o}), alone.ops[o].ledger, record.end_s - record.start_s - *record.isolated_s);
+      }
+      result.operations.push_back(std::move(record));
+    }
+  }
+}
+
+void gather_collectives(const std::vector<Program>& programs, const Scripts& scripts, const Machine& machine,
+                        RunResult& result) {
+  for (const Scripts::Collective& collective : scripts.collectives()) {
+    if (collective.plan.ranks.empty()) continue;
+    const auto& [first_gpu, first_op] = collective.members.front();
+    const ProgramOp& op = programs[first_gpu].ops[first_op.value];
+    CollectiveResult row;
+    row.name = op.name;
+    row.kind = to_string(op.collective.kind);
+    row.algorithm = collective.plan.algorithm;
+    row.protocol = collective.plan.protocol;
+    row.channels = collective.plan.channels;
+    row.ranks = static_cast<std::uint32_t>(collective.members.size());
+    // As nccl-tests counts sizes: the larger of what a rank gives and gets.
+    row.bytes = op.collective.bytes.count() * (op.collective.kind == CollectiveKind::all_gather ? row.ranks : 1);
+    row.start_s = std::numeric_limits<double>::max();
+    for (const auto& [gpu, member] : collective.members) {
+      const ClockDomain& clock = machine.gpu(gpu).clock();
+      const OpTimes& times = machine.gpu(gpu).times()[member.value];
+      // From when nothing but launching it stood before its start: what nccl-tests times, and what a bucket waits.
+      row.start_s = std::min(row.start_s, to_seconds(clock.to_time(std::max(times.called, times.unblocked))));
+      row.end_s = std::max(row.end_s, to_seconds(clock.to_time(times.end)));
+    }
+    row.algbw_GBps = gigabytes(static_cast<double>(row.bytes), row.end_s - row.start_s);
+    row.busbw_GBps = row.algbw_GBps * bus_factor(op.collective.kind, row.ranks);
+    result.collectives.push_back(std::move(row));
+  }
+}
+
+void gather_gpus(const Machine& machine, RunResult& result) {
+  const double end = to_seconds(machine.end());
+  const double period = to_seconds(kStatisticsPeriod);
+  for (std::uint32_t g = 0; g < machine.gpus(); ++g) {
+    const Gpu& gpu = machine.gpu(g);
+    GpuResult& row = result.gpus[g];
+    row.id = g;
+    row.hbm_read_bytes = gpu.l2().hbm().statistics().read_bytes;
+    row.hbm_write_bytes = gpu.l2().hbm().statistics().write_bytes;
+    row.hbm_communication_bytes = gpu.statistics().hbm_communication_bytes;
+    row.compute_unit_seconds_compute = gpu.statistics().unit_seconds_compute;
+    row.compute_unit_seconds_communication = gpu.statistics().unit_seconds_communication;
+    row.busy_fraction = end > 0 ? busy_seconds(result.operations, g) / end : 0;
+    CounterTrack hbm{.name = "HBM", .unit = "GB/s", .gpu = g, .period_s = period, .values = {}};
+    std::int64_t before = 0;
+    for (const std::int64_t bytes : gpu.statistics().hbm_bytes_by_period) {
+      hbm.values.push_back(gigabytes(static_cast<double>(bytes - before), period));
+      before = bytes;
+    }
+    result.counters.push_back(std::move(hbm));
+    result.engine.memory_transactions += gpu.statistics().memory_transactions;
+  }
+}
+
+void gather_network(const Machine& machine, RunResult& result) {
+  const double end = to_seconds(machine.end());
+  for (const Machine::Link& link : machine.links()) {
+    const LaneStatistics& lane = *link.statistics;
+    result.links.push_back({.name = link.name,
+                            .bytes = lane.payload_bytes,
+                            .wire_bytes = lane.wire_bytes,
+                            .busy_fraction = end > 0 ? to_seconds(lane.busy) / end : 0,
+                            .peak_fraction = std::min(1.0, to_seconds(lane.busiest) / to_seconds(kStatisticsPeriod))});
+    result.engine.packets += lane.packets;
+  }
+  for (std::size_t s = 0; s < machine.switches(); ++s) {
+    const Switch& hub = machine.switch_at(s);
+    SwitchResult row;
+    row.name = fmt::format("switch{}", s);
+    row.multicast_bytes = hub.statistics().multicast_bytes;
+    if (hub.reducer() != nullptr) {
+      const ReducerStatistics reducer = hub.reducer()->statistics();
+      row.reduced_bytes = reducer.reduced_bytes;
+      row.table_high_water_bytes = reducer.table_high_water_bytes;
+      row.table_stall_s = to_seconds(reducer.stalled);
+    }
+    result.switches.push_back(row);
+  }
+}
+
+}  // namespace
+
+SlowdownByCause attribute(const KernelLedger& together, const KernelLedger& alone, double added_s) {
+  const auto more = [](double a, double b) { return std::max(0.0, a - b); };
+  // In block time: later starts and busier pipes are units that others hold; the rest of what blocks stayed longer is
+  // memory, split by what its lines waited for.
+  const double units = more(together.block_queue, alone.block_queue) + more(together.pipe_wait, alone.pipe_wait);
+  const double memory = more(together.block_resident - together.pipe_wait, alone.block_resident - alone.pipe_wait);
+  const double hbm = more(together.hbm_wait, alone.hbm_wait);
+  const double cache = more(together.slice_wait, alone.slice_wait) + more(together.miss_time, alone.miss_time);
+  SlowdownByCause causes;
+  if (const double all = units + memory; all > 0) {
+    causes.compute_units = added_s * units / all;
+    const double lines = hbm + cache;
+    causes.hbm = lines > 0 ? added_s * memory / all * hbm / lines : 0;
+    causes.cache = added_s - causes.compute_units - causes.hbm;
+  } else {
+    causes.compute_units = added_s;  // no wait grew: what is left is the order in which blocks were placed
+  }
+  return causes;
+}
+
+void gather(const RunConfig& config, const std::vector<Program>& programs, const AlonePass& alone,
+            const Scripts& scripts, const Machine& machine, RunResult& result) {
+  gather_operations(programs, alone, machine, result);
+  gather_collectives(programs, scripts, machine, result);
+  gather_gpus(machine, result);
+  gather_network(machine, result);
+  gather_iterations(config, programs, result);
+}
+
+}  // namespace weft

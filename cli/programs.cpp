@@ -1,0 +1,126 @@
+#include "cli/programs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "sim/error.h"
+#include "traces/replay_graph.h"
+#include "traces/trace_file.h"
+#include "workloads/data_parallel.h"
+#include "workloads/model_zoo.h"
+#include "workloads/replay.h"
+
+namespace weft {
+
+namespace {
+
+std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig& config,
+                                 std::vector<std::string>& notes) {
+  const Trace trace = read_trace(workload.file);
+  const Graph graph = graph_from_trace(trace, 0);
+  validate(graph, workload.file);
+  if (trace.world_size > 1 || config.gpus > 1) {
+    notes.push_back(fmt::format("Every GPU replays rank {} of {}: what the ranks did differently is not in the result.",
+                                trace.ranks.front().rank, trace.world_size));
+  }
+  notes.emplace_back("Demands of kernels are guessed from name, grid and block, and fitted to the time alone.");
+  return replay(graph,
+                {.gpus = config.gpus, .iterations = config.iterations, .host_time_scale = workload.host_time_scale});
+}
+
+std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig& config, std::vector<std::string>&) {
+  const Graph graph = make_model({.model = workload.model,
+                                  .batch = workload.batch,
+                                  .precision = workload.precision,
+                                  .sequence = workload.sequence,
+                                  .compute_units = config.system.gpu.compute_units});
+  const auto mebibytes = [](double n) { return Bytes(static_cast<std::int64_t>(n * (1 << 20))); };
+  return data_parallel(graph, {.gpus = config.gpus,
+                               .overlap = config.scheme.overlap,
+                               .bucket = mebibytes(config.scheme.bucket_MiB),
+                               .first_bucket = mebibytes(config.scheme.first_bucket_MiB),
+                               .iterations = config.iterations});
+}
+
+std::vector<Program> programs_of(const CollectiveWorkload& workload, const RunConfig& config,
+                                 std::vector<std::string>&) {
+  return single_collective(workload.kind, workload.bytes, DataType::fp32, config.gpus, config.iterations);
+}
+
+// A copy between host and device, as the copy engine's one block: it moves lines at the rate of the host link.
+ScriptedKernel copy_script(const CopyDemand& copy) {
+  ScriptedKernel kernel;
+  WarpScript script;
+  Phase phase;
+  LineStream stream;
+  stream.first = static_cast<LineAddress>(copy.address / kLineBytes);
+  stream.lines = static_cast<std::uint32_t>((copy.bytes.count() + kLineBytes - 1) / kLineBytes);
+  if (stream.lines > 0) copy.to_device ? phase.store(stream) : phase.load(stream);
+  phase.rounds = std::max(1U, stream.lines / 32);
+  phase.stages = 8;
+  script.phases.push_back(phase);
+  script.lines_in_flight = 256;
+  kernel.blocks.push_back({script});
+  return kernel;
+}
+
+}  // namespace
+
+std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {
+  return std::visit([&](const auto& workload) { return programs_of(workload, config, notes); }, config.workload);
+}
+
+Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
+    : programs_(&programs), gpus_per_process_(config.gpus_per_process) {
+  using Key = std::pair<std::vector<GpuId>, std::uint32_t>;
+  std::map<Key, std::vector<std::pair<std::uint32_t, OpId>>> meetings;
+  std::vector<Key> order;
+  std::size_t copies = 0;
+  for (std::uint32_t gpu = 0; gpu < programs.size(); ++gpu) {
+    scripts_.emplace_back(programs[gpu].ops.size(), nullptr);
+    for (std::uint32_t op = 0; op < programs[gpu].ops.size(); ++op) {
+      const ProgramOp& described = programs[gpu].ops[op];
+      if (described.kind == ProgramOpKind::copy) ++copies;
+      if (described.kind != ProgramOpKind::collective) continue;
+      const Key key{described.collective.group, described.collective.sequence};
+      if (meetings.find(key) == meetings.end()) order.push_back(key);
+      meetings[key].emplace_back(gpu, OpId{op});
+    }
+  }
+  const CollectiveContext context{&config.system.gpu, &config.system.collectives,
+                                  config.system.switch_reduce.has_value(), static_cast<std::uint32_t>(programs.size())};
+  collectives_.reserve(order.size());
+  for (const Key& key : order) {
+    const auto& members = meetings[key];
+    const CollectiveDemand& demand = programs[members.front().first].ops[members.front().second.value].collective;
+    if (members.size() != demand.group.size()) {
+      throw InputError(fmt::format("collective {} of a group: expected all {} GPUs of it to take part, got {}",
+                                   key.second, demand.group.size(), members.size()));
+    }
+    Collective collective;
+    collective.members = members;
+    if (demand.group.size() > 1) {
+      collective.plan = plan_collective(context, demand, config.algorithm, flags_);
+      flags_ += collective.plan.flags;
+    }
+    collectives_.push_back(std::move(collective));
+    for (std::size_t rank = 0; rank < members.size(); ++rank) {
+      const auto& ranks = collectives_.back().plan.ranks;
+      scripts_[members[rank].first][members[rank].second.value] = ranks.empty() ? &nothing_ : &ranks[rank];
+    }
+  }
+  copies_.reserve(copies);
+  for (std::size_t gpu = 0; gpu < programs.size(); ++gpu) {
+    for (std::size_t op = 0; op < programs[gpu].ops.size(); ++op) {
+      if (programs[gpu].ops[op].kind != ProgramOpKind::copy) continue;
+      copies_.push_back(copy_script(programs[gpu].ops[op].copy));
+      scripts_[gpu][op] = &copies_.back();
+    }
+  }
+}
+
+GpuWork Scripts::work(std::size_t gpu) const { return {&(*programs_)[gpu], scripts_[gpu], flags_, gpus_per_process_}; }
+
+}  // namespace weft

@@ -1,0 +1,43 @@
+// What the GPUs of a run execute: the configured workload as one program a GPU, and its collectives as kernels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/system_config.h"
+#include "gpu_model/collective_kernel.h"
+#include "gpu_model/gpu.h"
+
+namespace weft {
+
+// One program a GPU. `notes` gets what a user should know: what was guessed or taken to be so. Throws InputError for a
+// trace or model that cannot be read or does not fit the system.
+[[nodiscard]] std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes);
+
+// Like make_programs, the parts of operations that are no kernels: collectives and copies, by GPU and op.
+class Scripts {
+ public:
+  // Plans every collective of the programs: the n-th of a group on one GPU meets the n-th on all others. Throws
+  // InputError when a rank is missing or they disagree.
+  Scripts(const RunConfig& config, const std::vector<Program>& programs);
+
+  [[nodiscard]] GpuWork work(std::size_t gpu) const;
+
+  struct Collective {
+    CollectivePlan plan;                                  // `ranks` are empty for a group of one
+    std::vector<std::pair<std::uint32_t, OpId>> members;  // GPU and operation, ascending
+  };
+  [[nodiscard]] const std::vector<Collective>& collectives() const { return collectives_; }
+
+ private:
+  const std::vector<Program>* programs_;
+  std::uint32_t gpus_per_process_;
+  std::uint32_t flags_ = 0;
+  std::vector<Collective> collectives_;
+  std::vector<ScriptedKernel> copies_;
+  std::vector<std::vector<const ScriptedKernel*>> scripts_;  // by GPU and op
+  ScriptedKernel nothing_;
+};
+
+}  // namespace weft

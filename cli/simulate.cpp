@@ -1,0 +1,116 @@
+#include "cli/simulate.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include "cli/gather.h"
+#include "cli/machine.h"
+#include "cli/programs.h"
+#include "gpu_model/alone.h"
+#include "workloads/memory_plan.h"
+
+namespace weft {
+
+namespace {
+
+using Progress = std::function<void(double, const std::string&)>;
+
+std::int64_t peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{usage.ru_maxrss} * 1024;
+}
+
+// What the programs hold at most, against what a GPU has. The communication library's buffers count too.
+void check_memory(const RunConfig& config, const std::vector<Program>& programs, RunResult& result) {
+  result.gpus.resize(programs.size());
+  const std::int64_t buffers =
+      programs.size() > 1
+          ? communication_buffer_bytes(config.system.collectives, static_cast<std::uint32_t>(programs.size()))
+          : 0;
+  for (std::uint32_t g = 0; g < programs.size(); ++g) {
+    result.gpus[g].id = g;
+    if (programs[g].memory.empty()) continue;
+    const MemoryPeak peak = peak_memory(programs[g]);
+    const std::int64_t total = peak.total.count() + buffers;
+    GpuResult& row = result.gpus[g];
+    row.peak_memory_bytes = total;
+    for (std::size_t c = 0; c < kMemoryClassCount; ++c) row.memory[c] = peak.by_class[c].count();
+    *row.memory[static_cast<std::size_t>(MemoryClass::communication)] += buffers;
+    row.fits = total <= config.system.gpu.hbm.bytes;
+    if (*row.fits || result.out_of_memory) continue;
+    OutOfMemory verdict;
+    verdict.gpu = g;
+    verdict.at = programs[g].ops[peak.at.value].name;
+    verdict.bytes_over = total - config.system.gpu.hbm.bytes;
+    for (const auto& [what, bytes] : peak.largest) verdict.largest_holders.emplace_back(what, bytes.count());
+    result.status = "out_of_memory";
+    result.out_of_memory = std::move(verdict);
+  }
+}
+
+// How far the machine is, by operations that have ended.
+double done_share(const Machine& machine) {
+  std::size_t all = 0;
+  std::size_t ended = 0;
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    for (const OpTimes& times : machine.gpu(g).times()) ended += times.end >= 0 ? 1 : 0;
+    all += machine.gpu(g).times().size();
+  }
+  return all == 0 ? 1 : static_cast<double>(ended) / static_cast<double>(all);
+}
+
+void note_calibration(const AlonePass& alone, RunResult& result) {
+  if (alone.calibrated == 0) return;
+  result.notes.push_back(
+      fmt::format("{} kernels calibrated to their time alone, {} of them more than {:.0f} % off; {} "
+                  "kernels have no time alone in the trace and keep the guessed demand.",
+                  alone.calibrated, alone.missed, kCalibrationTolerance * 100, alone.uncalibrated));
+}
+
+}  // namespace
+
+RunResult simulate(const RunConfig& config, const Progress& progress) {
+  const auto started = std::chrono::steady_clock::now();
+  RunResult result;
+  result.config = config.resolved;
+  result.config_sha256 = config.sha256;
+  result.engine.threads = config.threads;
+
+  if (progress) progress(0, "reading the workload");
+  std::vector<Program> programs = make_programs(config, result.notes);
+  check_memory(config, programs, result);
+  if (!result.out_of_memory) {
+    // One pass for all: the GPUs of a run are equal, and so are their kernels.
+    const AlonePass alone = run_kernels_alone(programs.front(), config.system.gpu, [&](double share) {
+      if (progress) progress(0.3 * share, "kernels alone");
+    });
+    for (std::size_t g = 1; g < programs.size(); ++g) {
+      for (std::size_t o = 0; o < programs[g].ops.size(); ++o) programs[g].ops[o].kernel = programs[0].ops[o].kernel;
+    }
+    note_calibration(alone, result);
+    result.engine.memory_transactions = alone.memory_transactions;
+
+    const Scripts scripts(config, programs);
+    std::vector<GpuWork> work;
+    for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
+    Machine machine(config.system, work);
+    std::int64_t windows = 0;
+    const bool finished = machine.run(config.threads, [&](Time) {
+      if (progress && ++windows % 1024 == 0) progress(0.3 + 0.7 * done_share(machine), "simulating");
+    });
+    if (!finished) result.status = "deadlock";
+    gather(config, programs, alone, scripts, machine, result);
+    result.engine.simulated_s = to_seconds(machine.end());
+  }
+  if (progress) progress(1, "done");
+  result.engine.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  result.engine.peak_rss_bytes = peak_rss_bytes();
+  return result;
+}
+
+}  // namespace weft
