@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <regex>
 #include <sstream>
 
 #include "cli/report_data.h"
@@ -70,10 +69,9 @@ TEST(RunReport, TextThatLooksLikeAPlaceholderStaysText) {
 
 TEST(RunReport, NeedsNoNetwork) {
   const std::string html = run_report_html(sample_result());
-  EXPECT_FALSE(std::regex_search(html, std::regex(R"((src|href)\s*=\s*["'](https?:)?//)")));
-  EXPECT_THAT(html, Not(HasSubstr("@import")));
-  EXPECT_THAT(html, Not(HasSubstr("url(")));
-  EXPECT_THAT(html, Not(HasSubstr("fetch(")));
+  for (const char* outside : {"http:", "https:", "src=", "@import", "url(", "fetch(", "XMLHttpRequest"}) {
+    EXPECT_THAT(html, Not(HasSubstr(outside)));
+  }
   EXPECT_THAT(html, Not(HasSubstr("{{")));
 }
 
