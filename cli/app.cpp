@@ -21,7 +21,8 @@ constexpr const char* kExamples = R"(Examples:
   weft trace info trace.json.gz
   weft list systems
 
-Exit codes: 0 done, 2 wrong usage, 65 bad configuration or trace, 66 input missing, 70 internal error, 130 interrupted.)";
+Exit codes: 0 done, 2 wrong usage, 65 bad configuration or trace, 66 input missing, 70 internal error,
+130 interrupted.)";
 
 int report(const std::string& message, ExitCode code) {
   print_error(message);
