@@ -214,21 +214,29 @@ class Guesser {
     KernelNode& node = guess_.node;
     const double tile_flops = 2.0 * tile.m * tile.n;
     // K is not recorded: what the pipe does in the kernel's time at a modest rate, in steps of powers of two and their
-    // halves so that noise in the time changes nothing; without a time, 256 on tensor cores and 64 else.
+    // halves so that noise in the time changes little; without a time, 256 on tensor cores and 64 else.
     const auto pipe = static_cast<std::size_t>(tile.pipe);
+    const std::uint32_t columns = node.shape.grid[0];
+    // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
+    const double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
+    const std::uint64_t rows = (blocks_ + columns - 1) / columns;
     double depth = tile.pipe == Pipe::fp32 ? 64 : 256;
-    if (const auto time = unit_seconds()) depth = *time * kFlopsPerUnitSecond[pipe] / (tile_flops * blocks());
+    if (const auto time = unit_seconds()) {
+      depth = *time * kFlopsPerUnitSecond[pipe] / (tile_flops * blocks());
+      // Nor may A and B be more than memory moves beside C.
+      const double output = blocks() * tile.m * tile.n * tile.element_bytes;
+      const double inputs_per_k =
+          (tile.m * static_cast<double>(columns) / taps + tile.n * static_cast<double>(rows)) * tile.element_bytes;
+      depth = std::min(depth, (*time * kBytesPerUnitSecond - output) / inputs_per_k);
+    }
     depth = std::clamp(depth, static_cast<double>(tile.k), 8192.0);
     double step = std::exp2(std::floor(std::log2(depth)));
     if (step * 1.5 <= depth) step *= 1.5;
     node.iterations = static_cast<std::uint32_t>(std::max(std::floor(step / tile.k), 1.0));
     node.stages = tile.stages;
     const double k = static_cast<double>(node.iterations) * tile.k;
-    const std::uint32_t columns = node.shape.grid[0];
-    // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
-    const double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
     node.reads.push_back(tensor(tile.m * k * tile.element_bytes / taps, columns, 1, columns));
-    node.reads.push_back(tensor(tile.n * k * tile.element_bytes, (blocks_ + columns - 1) / columns, columns, 0));
+    node.reads.push_back(tensor(tile.n * k * tile.element_bytes, rows, columns, 0));
     node.writes.push_back(spread(static_cast<double>(tile.m) * tile.n * tile.element_bytes));
     node.write_at_end = true;
     node.flops[pipe] = tile_flops * k * blocks();

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <charconv>
 #include <limits>
 #include <string>
 #include <utility>
 
 #include "sim/error.h"
 #include "traces/gzip.h"
+#include "traces/kineto_json.h"
 #include "traces/kineto_names.h"
 #include "traces/kineto_time.h"
 
@@ -17,43 +17,9 @@ namespace weft {
 namespace {
 
 namespace od = simdjson::ondemand;
-
-std::optional<std::int64_t> integer(od::object& o, std::string_view key) {
-  od::value v;
-  if (o[key].get(v) != simdjson::SUCCESS) return std::nullopt;
-  std::int64_t value = 0;
-  if (v.get_int64().get(value) == simdjson::SUCCESS) return value;
-  // ROCm's arguments are text.
-  std::string_view text;
-  if (v.get_string().get(text) != simdjson::SUCCESS) return std::nullopt;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::string text(od::object& o, std::string_view key) {
-  std::string_view value;
-  if (o[key].get_string().get(value) != simdjson::SUCCESS) return {};
-  return std::string(value);
-}
-
-// The elements of all tensors in "Input Dims": a list of sizes is a tensor, deeper lists hold tensors.
-std::int64_t count_elements(od::array dims) {
-  std::int64_t total = 0;
-  std::int64_t product = 1;
-  bool is_tensor = false;
-  for (auto entry : dims) {
-    od::value v = entry.value();
-    if (v.type() == od::json_type::array) {
-      total += count_elements(v.get_array());
-      continue;
-    }
-    const std::int64_t size = v.get_int64();
-    if (size < 0 || __builtin_mul_overflow(product, size, &product)) return 0;
-    is_tensor = true;
-  }
-  return is_tensor ? total + product : total;
-}
+using kineto_json::count_elements;
+using kineto_json::integer;
+using kineto_json::text;
 
 class KinetoReader {
  public:

@@ -104,7 +104,7 @@ TEST(KernelDemand, LongerProductsAreDeeperInSteps) {
         .node.iterations;
   };
   EXPECT_LT(rounds(50), rounds(100));
-  EXPECT_EQ(rounds(68), rounds(68.4));
+  EXPECT_EQ(rounds(80), rounds(80.4));
 }
 
 TEST(KernelDemand, NeverAsksMoreThanHardwareDoesInTheTimeAlone) {

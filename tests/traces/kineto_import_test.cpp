@@ -27,9 +27,9 @@ Trace import_text(const std::string& text) {
 // Whole microseconds, categories of 2021, events at top level, External id for the correlation.
 TEST(KinetoImport, ReadsOldFiles) {
   const Trace trace = import_text(
-      "[" + kineto_event("Operator", "aten::add", 5, "100", "40") + "," +
-      kineto_event("Runtime", "cudaLaunchKernel", 5, "110", "5", R"("External id":9)") + "," +
-      kineto_event("Kernel", "add_kernel", 7, "130", "20", R"("External id":9,"device":0,"stream":7)") + "]");
+      fmt::format("[{},{},{}]", kineto_event("Operator", "aten::add", 5, "100", "40"),
+                  kineto_event("Runtime", "cudaLaunchKernel", 5, "110", "5", R"("External id":9)"),
+                  kineto_event("Kernel", "add_kernel", 7, "130", "20", R"("External id":9,"device":0,"stream":7)")));
   ASSERT_EQ(trace.ranks.size(), 1u);
   ASSERT_EQ(trace.ranks[0].ops.size(), 1u);
   const TraceOp& op = trace.ranks[0].ops[0];
@@ -225,7 +225,7 @@ TEST(KinetoImport, TellsPhasesApartWithoutMarkers) {
 TEST(KinetoImport, OrdersRanksByTheirOwnNumber) {
   const TemporaryFolder folder;
   const auto file = [&](int rank) {
-    return folder.write("r" + std::to_string(rank),
+    return folder.write(fmt::format("r{}", rank),
                         kineto_trace({kineto_event("kernel", "k", 7, std::to_string(100 + rank), "5", gpu_args(7, 1))},
                                      fmt::format(R"("distributedInfo":{{"rank":{},"world_size":4}},)", rank)));
   };

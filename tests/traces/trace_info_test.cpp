@@ -74,6 +74,7 @@ TEST(TraceInfo, ComparesOnlyTheSameKernelAndGrid) {
   EXPECT_TRUE(trace_info_json(trace)["slowdown_at_equal_positions"].is_null());
   trace = two_iterations();
   trace.ranks[0].ops[3].iteration.reset();
+  trace.ranks[0].ops[4].name = "another";
   EXPECT_TRUE(trace_info_json(trace)["slowdown_at_equal_positions"].is_null());
 }
 
