@@ -98,7 +98,11 @@ void gather_gpus(const Machine& machine, RunResult& result) {
     row.compute_unit_seconds_compute = gpu.statistics().unit_seconds_compute;
     row.compute_unit_seconds_communication = gpu.statistics().unit_seconds_communication;
     row.busy_fraction = end > 0 ? busy_seconds(result.operations, g) / end : 0;
-    CounterTrack hbm{.name = "HBM", .unit = "GB/s", .gpu = g, .period_s = period, .values = {}};
+    CounterTrack hbm;
+    hbm.name = "HBM";
+    hbm.unit = "GB/s";
+    hbm.gpu = g;
+    hbm.period_s = period;
     std::int64_t before = 0;
     for (const std::int64_t bytes : gpu.statistics().hbm_bytes_by_period) {
       hbm.values.push_back(gigabytes(static_cast<double>(bytes - before), period));

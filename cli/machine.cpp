@@ -36,8 +36,8 @@ void Machine::build_switched(const std::vector<GpuWork>& work) {
   std::vector<std::vector<SwitchPort>> ports(network.switches);
   for (std::uint32_t s = 0; s < network.switches; ++s) {
     for (std::size_t g = 0; g < work.size(); ++g) {
-      LinkWires* up = connect(fmt::format("gpu{}>switch{}", g, s));
-      LinkWires* down = connect(fmt::format("switch{}>gpu{}", s, g));
+      LinkWires* up = connect(fmt::format("gpu{}->switch{}", g, s));
+      LinkWires* down = connect(fmt::format("switch{}->gpu{}", s, g));
       bundles[g].push_back({down, up, share(network.links_per_gpu, network.switches, s)});
       ports[s].push_back({up, down});
     }
@@ -67,7 +67,7 @@ void Machine::build_fully_connected(const std::vector<GpuWork>& work) {
   std::vector<std::vector<LinkWires*>> wires(work.size(), std::vector<LinkWires*>(work.size(), nullptr));
   for (std::size_t from = 0; from < work.size(); ++from) {
     for (std::size_t to = 0; to < work.size(); ++to) {
-      if (from != to) wires[from][to] = connect(fmt::format("gpu{}>gpu{}", from, to));
+      if (from != to) wires[from][to] = connect(fmt::format("gpu{}->gpu{}", from, to));
     }
   }
   for (std::uint32_t g = 0; g < work.size(); ++g) {
@@ -107,7 +107,7 @@ std::vector<Machine::Link> Machine::links() const {
   std::vector<Link> links;
   const auto add = [&](const std::string& from, const std::string& to, const Transmitter& transmitter) {
     for (std::uint32_t lane = 0; lane < transmitter.lanes(); ++lane) {
-      links.push_back({fmt::format("{}>{}.{}", from, to, lane), &transmitter.statistics(lane)});
+      links.push_back({fmt::format("{}->{}.{}", from, to, lane), &transmitter.statistics(lane)});
     }
   };
   for (std::size_t g = 0; g < gpus_.size(); ++g) {

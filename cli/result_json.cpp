@@ -106,6 +106,7 @@ Json gpu_json(const GpuResult& gpu) {
 Json link_json(const LinkResult& link) {
   return {{"name", link.name},
           {"bytes", link.bytes},
+          {"wire_bytes", link.wire_bytes},
           {"busy_fraction", number(link.busy_fraction)},
           {"peak_fraction", number(link.peak_fraction)}};
 }
