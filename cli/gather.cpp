@@ -94,7 +94,7 @@ void gather_gpus(const Machine& machine, RunResult& result) {
     row.id = g;
     row.hbm_read_bytes = gpu.l2().hbm().statistics().read_bytes;
     row.hbm_write_bytes = gpu.l2().hbm().statistics().write_bytes;
-    row.hbm_communication_bytes = gpu.statistics().hbm_communication_bytes;
+    row.hbm_communication_bytes = gpu.statistics().communication_fetched_bytes + gpu.l2().communication_write_back_bytes();
     row.compute_unit_seconds_compute = gpu.statistics().unit_seconds_compute;
     row.compute_unit_seconds_communication = gpu.statistics().unit_seconds_communication;
     row.busy_fraction = end > 0 ? busy_seconds(result.operations, g) / end : 0;

@@ -21,7 +21,7 @@ std::uint32_t clamp16(SubCycle t) {
 
 void Gpu::count_communication(const L2Cache::Access& access, bool communication) {
   ++statistics_.memory_transactions;
-  if (communication) statistics_.hbm_communication_bytes += access.hbm_bytes;
+  if (communication) statistics_.communication_fetched_bytes += access.fetched_bytes;
 }
 
 void Gpu::on_load_at_l2(const Event& event) {
@@ -38,8 +38,8 @@ void Gpu::on_load_at_l2(const Event& event) {
 }
 
 void Gpu::on_store_at_l2(const Event& event) {
-  const L2Cache::Access access = l2_.write(L2Cache::Place{event.line}, event.sectors, now());
   const Running& kernel = running_[agents_[event.agent].kernel];
+  const L2Cache::Access access = l2_.write(L2Cache::Place{event.line}, event.sectors, kernel.communication, now());
   count_communication(access, kernel.communication);
   ledgers_[kernel.op.value].slice_wait += static_cast<double>(access.slice_wait >> kSubCycleShift);
   stores_done(event.agent, 1, access.done + response_latency_);
@@ -93,7 +93,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
     }
     case PacketKind::write:
     case PacketKind::multicast_write: {
-      const L2Cache::Access access = l2_.write(l2_.place(packet.line), 15, now());
+      const L2Cache::Access access = l2_.write(l2_.place(packet.line), 15, true, now());
       count_communication(access, true);
       give_credit(packet, bundle, access.started);
       acknowledge(packet, bundle, access.done);

@@ -27,7 +27,7 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       sector_time_(cycles(static_cast<double>(kSectorBytes) / spec.bytes_per_cycle)),
       slices_(spec.slices),
       tags_(std::size_t{spec.slices} * sets_ * spec.ways, 0),
-      trees_(std::size_t{spec.slices} * sets_, 0),
+      sets_state_(std::size_t{spec.slices} * sets_),
       fills_(std::size_t{spec.slices} * kFillEntries),
       hbm_(hbm, clock) {
   WEFT_CHECK(sets_ > 0, "an L2 slice needs a set");
@@ -60,7 +60,7 @@ std::uint32_t L2Cache::victim(std::uint32_t tree) const {
   return node - ways_;
 }
 
-L2Cache::Way& L2Cache::touch(Place at, SubCycle now) {
+std::uint32_t L2Cache::touch(Place at, SubCycle now) {
   const std::size_t set = set_of(at);
   Way* const ways = &tags_[set * ways_];
   const std::uint32_t tag = local_line_of(at);
@@ -68,25 +68,31 @@ L2Cache::Way& L2Cache::touch(Place at, SubCycle now) {
   for (std::uint32_t w = 0; w < ways_; ++w) {
     if (ways[w] >> 8 == tag) found = w;
   }
-  std::uint32_t tree = trees_[set];
+  SetState& state = sets_state_[set];
+  std::uint32_t tree = state.tree;
   if (found == ways_ || valid_of(ways[found]) == 0) {
     found = victim(tree);
     Way& way = ways[found];
-    if (dirty_of(way) != 0) hbm_.write(channel_of_[slice_of(at)], kSectorCount[dirty_of(way)], now);
+    if (dirty_of(way) != 0) {
+      const std::uint32_t sectors = kSectorCount[dirty_of(way)];
+      hbm_.write(channel_of_[slice_of(at)], sectors, now);
+      if ((state.communication >> found & 1U) != 0) communication_write_back_bytes_ += sectors * kSectorBytes;
+    }
     way = tag << 8;
   }
   for (std::uint32_t node = found + ways_; node > 1; node /= 2) {  // every node on the way points away from it
     const std::uint32_t bit = 1U << (node / 2);
     tree = (node & 1U) != 0 ? tree & ~bit : tree | bit;
   }
-  trees_[set] = static_cast<std::uint16_t>(tree);
-  return ways[found];
+  state.tree = static_cast<std::uint16_t>(tree);
+  return found;
 }
 
 void L2Cache::rest() {
   std::fill(slices_.begin(), slices_.end(), Slice{});
   std::fill(fills_.begin(), fills_.end(), Fill{});
   statistics_ = {};
+  communication_write_back_bytes_ = 0;
   hbm_.rest();
 }
 
@@ -95,7 +101,7 @@ L2Cache::Access L2Cache::read(Place at, std::uint32_t sectors, SubCycle now) {
   access.started = take_slice(at, sectors, now);
   access.slice_wait = access.started - now;
   access.done = slices_[slice_of(at)].free;
-  Way& way = touch(at, access.started);
+  Way& way = tags_[first_way(at) + touch(at, access.started)];
   const std::uint32_t missing = sectors & ~valid_of(way);
   Fill& fill = fills_[std::size_t{slice_of(at)} * kFillEntries + local_line_of(at) % kFillEntries];
   if (missing == 0) {
@@ -113,19 +119,20 @@ L2Cache::Access L2Cache::read(Place at, std::uint32_t sectors, SubCycle now) {
   access.hbm_wait = fetched.waited;
   access.miss_time = fetched.done - access.done - fetched.waited;
   access.done = fetched.done;
-  access.hbm_bytes = count * kSectorBytes;
+  access.fetched_bytes = count * kSectorBytes;
   fill = {at, access.done};
   return access;
 }
 
-L2Cache::Access L2Cache::write(Place at, std::uint32_t sectors, SubCycle now) {
+L2Cache::Access L2Cache::write(Place at, std::uint32_t sectors, bool communication, SubCycle now) {
   Access access;
   access.started = take_slice(at, sectors, now);
   access.slice_wait = access.started - now;
   access.done = slices_[slice_of(at)].free;
-  Way& way = touch(at, access.started);
-  access.hbm_bytes = kSectorCount[sectors & ~dirty_of(way)] * kSectorBytes;
-  way |= sectors << 4 | sectors;
+  const std::uint32_t found = touch(at, access.started);
+  tags_[first_way(at) + found] |= sectors << 4 | sectors;
+  std::uint16_t& owners = sets_state_[set_of(at)].communication;
+  owners = static_cast<std::uint16_t>((owners & ~(1U << found)) | std::uint32_t{communication} << found);
   return access;
 }
 

@@ -25,7 +25,7 @@ class L2Cache {
     SubCycle slice_wait = 0;      // for the slice
     SubCycle hbm_wait = 0;        // for other requests at the HBM channel
     SubCycle miss_time = 0;       // what the miss added without any waiting
-    std::uint32_t hbm_bytes = 0;  // fetched, or made dirty and so to be written back
+    std::uint32_t fetched_bytes = 0;  // from HBM
   };
   // Where a line lives: its slice (8 bits) and its number among the lines of that slice (24 bits).
   enum class Place : std::uint32_t {};
@@ -35,7 +35,11 @@ class L2Cache {
 
   // One line, `sectors` as a mask of its four 32 B sectors. Calls come in ascending `now`.
   Access read(Place place, std::uint32_t sectors, SubCycle now);
-  Access write(Place place, std::uint32_t sectors, SubCycle now);
+  // `communication`: whose data it is, to tell whose write-back it will be.
+  Access write(Place place, std::uint32_t sectors, bool communication, SubCycle now);
+
+  // HBM bytes written back so far that collectives had written.
+  [[nodiscard]] std::int64_t communication_write_back_bytes() const { return communication_write_back_bytes_; }
 
   // Forgets what is under way and keeps what is cached: the state of an idle GPU at time 0.
   void rest();
@@ -46,6 +50,10 @@ class L2Cache {
  private:
   // One way of a set: tag (24 bits), valid sectors (4), dirty sectors (4); 0 is an empty way.
   using Way = std::uint32_t;
+  struct SetState {
+    std::uint16_t tree = 0;           // where the least recently used way lies, a bit a node
+    std::uint16_t communication = 0;  // ways whose dirty sectors a collective wrote, a bit a way
+  };
   struct Slice {
     SubCycle free = 0;
   };
@@ -65,8 +73,8 @@ class L2Cache {
   }
   [[nodiscard]] std::size_t first_way(Place p) const { return set_of(p) * ways_; }
   SubCycle take_slice(Place at, std::uint32_t sectors, SubCycle now);
-  // The way of the line, which makes room for it if it is not there.
-  Way& touch(Place at, SubCycle now);
+  // The number of the line's way, after making room for it if it was not there.
+  std::uint32_t touch(Place at, SubCycle now);
   [[nodiscard]] std::uint32_t victim(std::uint32_t tree) const;
 
   std::uint32_t slices_count_;
@@ -79,9 +87,10 @@ class L2Cache {
   std::vector<std::uint32_t> rotation_;  // breaks up strides that would camp on one slice
   std::vector<Slice> slices_;
   std::vector<Way> tags_;
-  std::vector<std::uint16_t> trees_;  // by set: where the least recently used way lies, a bit a node
+  std::vector<SetState> sets_state_;
   std::vector<Fill> fills_;
   Hbm hbm_;
+  std::int64_t communication_write_back_bytes_ = 0;
   L2Statistics statistics_;
 };
 
