@@ -1,6 +1,10 @@
-// Launch shapes and memory accesses of the kernels of a training step, as cuDNN, cuBLAS and PyTorch launch them.
-// Registers, threads and shared memory are those of the same kernels in a public profile of ResNet-50 on A100
-// (facebookresearch/HolisticTraceAnalysis, tests/data/nccl_parser_config/nccl_data.json.gz), unless said otherwise.
+// Launch shapes and memory accesses of the kernels of a training step, after those of cuDNN, cuBLAS and PyTorch.
+// Threads, registers and shared memory of the GEMM tiles, elementwise, softmax, pooling and multi-tensor kernels were
+// read off a public TF32 profile of ResNet-50 on A100 (facebookresearch/HolisticTraceAnalysis,
+// tests/data/nccl_parser_config/nccl_data.json.gz). Guessed: FP16 tiles take the registers of the TF32 ones;
+// channels-last batch norm those of cuDNN's; layer norm, dropout, embedding and norms of LAMB have no profile;
+// operations an element of kernels that are no GEMM are counted by hand. Which tile is taken and where K is split are
+// rules of this file, simpler than the libraries' heuristics.
 #pragma once
 
 #include <cstdint>
