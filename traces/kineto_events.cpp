@@ -29,6 +29,7 @@ class KinetoReader {
     std::string content = read_maybe_gzip(path_);
     content.reserve(content.size() + simdjson::SIMDJSON_PADDING);
     try {
+      check_syntax(content);
       od::parser parser;
       od::document document = parser.iterate(content);
       parse(document);
@@ -41,6 +42,15 @@ class KinetoReader {
 
  private:
   [[noreturn]] void fail(const std::string& message) const { throw InputError(file_.name, place_, message); }
+
+  // The on-demand parser, which keeps every digit of the times, must not be used further after a syntax error; so none
+  // may be left for it to find.
+  static void check_syntax(const std::string& content) {
+    simdjson::dom::parser parser;
+    simdjson::dom::element document;
+    if (const auto error = parser.parse(content).get(document); error != simdjson::SUCCESS)
+      throw simdjson::simdjson_error(error);
+  }
 
   void parse(od::document& document) {
     switch (document.type()) {
