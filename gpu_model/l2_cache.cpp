@@ -33,7 +33,7 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
   WEFT_CHECK(sets_ > 0, "an L2 slice needs a set");
   WEFT_CHECK(std::has_single_bit(spec.ways) && spec.ways <= 16, "2 to 16 ways, a power of two");
   WEFT_CHECK(spec.slices >= 2 && spec.slices <= 256, "2 to 256 L2 slices");
-  WEFT_CHECK(hbm.bytes / kLineBytes / spec.slices < (std::int64_t{1} << kTagBits), "memory too large for L2 tags");
+  WEFT_CHECK(hbm.bytes / kLineBytes / spec.slices + 1 < (std::int64_t{1} << kTagBits), "memory too large for L2 tags");
   for (std::uint32_t slice = 0; slice < spec.slices; ++slice) {
     channel_of_.push_back(static_cast<std::uint32_t>(std::uint64_t{slice} * hbm.channels / spec.slices));
   }
@@ -63,14 +63,14 @@ std::uint32_t L2Cache::victim(std::uint32_t tree) const {
 std::uint32_t L2Cache::touch(Place at, SubCycle now) {
   const std::size_t set = set_of(at);
   Way* const ways = &tags_[set * ways_];
-  const std::uint32_t tag = local_line_of(at);
+  const std::uint32_t tag = local_line_of(at) + 1;  // 0 is an empty way
   std::uint32_t found = ways_;
   for (std::uint32_t w = 0; w < ways_; ++w) {
     if (ways[w] >> 8 == tag) found = w;
   }
   SetState& state = sets_state_[set];
   std::uint32_t tree = state.tree;
-  if (found == ways_ || valid_of(ways[found]) == 0) {
+  if (found == ways_) {
     found = victim(tree);
     Way& way = ways[found];
     if (dirty_of(way) != 0) {
