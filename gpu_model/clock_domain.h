@@ -29,8 +29,9 @@ class ClockDomain {
 
  private:
   static constexpr int kFractionBits = 44;
+  // Rounded down: the conversions round up, and a whole number of cycles stays one.
   static constexpr Int128 ratio(std::int64_t a, std::int64_t b, int shift) {
-    return ((static_cast<Int128>(a) << shift) + b / 2) / b;
+    return (static_cast<Int128>(a) << shift) / b;
   }
   static constexpr std::int64_t scale(std::int64_t t, Int128 factor) {
     const Int128 product = t * factor;
