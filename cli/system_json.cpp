@@ -47,8 +47,9 @@ void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
 template <class Fields>
 void l2_fields(Fields& f, L2Spec& l2) {
   f.count("bytes", l2.bytes, kLineBytes, std::int64_t{1} << 40);
-  f.count("slices", l2.slices, 1, 65536);
-  f.count("ways", l2.ways, 1, 1024);
+  f.count("slices", l2.slices, 2, 256);  // as L2Cache counts them, in 8 bits
+  f.count("ways", l2.ways, 2, 16);
+  f.refuse_unless((l2.ways & (l2.ways - 1)) == 0, "ways", fmt::format("expected a power of two, got {}", l2.ways));
   f.count("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
   const std::int64_t set_bytes = kLineBytes * l2.ways * l2.slices;
@@ -98,7 +99,7 @@ void link_fields(Fields& f, LinkSpec& link) {
   f.time_ns("latency_ns", link.latency, kMinTimeNs, kMaxTimeNs);
   f.count("flit_bytes", link.flit_bytes, 1, 4096);
   f.count("header_flits", link.header_flits, 0, 1024);
-  f.count("max_payload_bytes", link.max_payload_bytes, 32, 65536);
+  f.count("max_payload_bytes", link.max_payload_bytes, kLineBytes, 65536);
   f.count("credits", link.credits, 1, 1 << 20);
 }
 
@@ -111,7 +112,7 @@ const EnumNames<Topology>& topology_names() {
 template <class Fields>
 void network_fields(Fields& f, NetworkSpec& network, std::uint32_t max_gpus) {
   f.choice("topology", network.topology, topology_names());
-  f.count("links_per_gpu", network.links_per_gpu, 1, 65536);
+  f.count("links_per_gpu", network.links_per_gpu, 1, 255);
   const bool switched = network.topology == Topology::switched;
   f.count("switches", network.switches, switched ? 1 : 0, switched ? 65536 : 0);
   f.object("link", [&](auto& link) { link_fields(link, network.link); });
