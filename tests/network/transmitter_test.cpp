@@ -117,6 +117,21 @@ TEST(Transmitter, OneVirtualChannelPassesTheOtherThatHasNoCredit) {
   EXPECT_EQ(bench.transmitter.waiting(), 1U);  // the request waits on
 }
 
+TEST(Transmitter, ALaneIsNotReservedForAPacketWhoseCreditComesLater) {
+  Bench bench(link(1));
+  EXPECT_TRUE(bench.submit(packet(PacketKind::write, 1, 128), Time(0)));
+  EXPECT_FALSE(bench.submit(packet(PacketKind::write, 2, 128), Time(0)));
+  const auto departures = bench.credit(nanoseconds(300), VirtualChannel::request);
+  ASSERT_EQ(departures.size(), 1U);
+  EXPECT_EQ(departures[0].start, nanoseconds(300));
+  // The lane is idle from 9 ns to 300 ns: a response goes there, and one that does not fit goes behind.
+  EXPECT_EQ(bench.submit(packet(PacketKind::read_reply, 3, 128), nanoseconds(20)), nanoseconds(20));
+  bench.credit(nanoseconds(25), VirtualChannel::response);
+  EXPECT_EQ(bench.submit(packet(PacketKind::read_reply, 4, 128), nanoseconds(25)), nanoseconds(29));
+  bench.credit(nanoseconds(26), VirtualChannel::response);
+  EXPECT_EQ(bench.submit(packet(PacketKind::read_reply, 5, 128), nanoseconds(292)), nanoseconds(309));
+}
+
 TEST(Transmitter, KeepsTheOrderOfALaneAndChannel) {
   Bench bench(link(1));
   for (std::uint32_t i = 0; i < 5; ++i) {
