@@ -1,6 +1,7 @@
 #include "gpu_model/gpu.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "sim/error.h"
 
@@ -59,7 +60,9 @@ void Gpu::advance(Time until) {
            Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(b), .agent = keep(packet)});
     });
   }
-  wheel_.run_until(tick_at_or_after(clock_.to_subcycles(until)), [this](const Event& event) { handle(event); });
+  wheel_.run_until(
+      tick_at_or_after(clock_.to_subcycles(until)), [this](const Event& event) { handle(event); },
+      [this](const Event& event) { announce(event); });
   sample(until);
 }
 
@@ -69,6 +72,26 @@ void Gpu::sample(Time until) {
     const HbmStatistics& hbm = l2_.hbm().statistics();
     statistics_.hbm_bytes_by_period.push_back(hbm.read_bytes + hbm.write_bytes);
   }
+}
+
+void Gpu::announce(const Event& event) const {
+  switch (event.kind) {
+    case EventKind::load_at_l2:
+    case EventKind::store_at_l2:
+      for (std::uint32_t i = 0; i < event.lines; ++i) l2_.prefetch(l2_.place(event.line + i));
+      break;
+    case EventKind::ingress:
+      __builtin_prefetch(&packets_[event.agent]);
+      return;
+    case EventKind::response:
+    case EventKind::computed:
+      break;
+    default:
+      return;
+  }
+  const auto* agent = reinterpret_cast<const std::byte*>(&agents_[event.agent]);
+  __builtin_prefetch(agent, 1);
+  __builtin_prefetch(agent + 64, 1);
 }
 
 void Gpu::handle(const Event& event) {
@@ -110,7 +133,7 @@ void Gpu::handle(const Event& event) {
       return;
     case EventKind::store_credit: {
       Unit& unit = units_[event.agent];
-      unit.stores_out -= event.extra;
+      unit.stores_out -= event.lines;
       wake(unit.store_waiters, unit.stores_out, unit.outstanding_limit);
       return;
     }
