@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "sim/error.h"
 
@@ -38,12 +39,24 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
       static_cast<double>(spec.host_link.count()) / static_cast<double>(spec.clock.count());
   const SubCycle copy_time = cycles(kLineBytes / copy_bytes_per_cycle);
   units_.emplace_back(unit, copy_time, copy_time);
+  SubCycle notice = std::numeric_limits<SubCycle>::max();
+  for (const ScriptedKernel* script : work.scripts) {
+    if (script != nullptr && !script->blocks.empty()) notice = std::min(notice, script->start_latency);
+  }
+  const bool talks = notice != std::numeric_limits<SubCycle>::max();
+  // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
+  collective_notice_ = talks ? clock_.to_time(notice + device_latency_ + request_latency_) : microseconds(20);
   if (const auto first = frontend_.first_step()) push(*first, Event{.kind = EventKind::host_step});
 }
 
 Time Gpu::next_activity() const {
   const std::int64_t tick = wheel_.next();
   return tick == TimingWheel<Event>::kNever ? Time::max() : clock_.to_time(cycles(tick));
+}
+
+Time Gpu::silent_until(Time now) const {
+  // Packets that wait in the transmitters leave when credits come: those are messages it receives.
+  return collectives_ > 0 ? now : now + collective_notice_;
 }
 
 void Gpu::push(SubCycle when, const Event& event) { wheel_.push(tick_at_or_after(when), event); }
@@ -141,8 +154,7 @@ void Gpu::handle(const Event& event) {
       host_step();
       return;
     case EventKind::op_arrives:
-      if (frontend_.arrived(OpId{event.agent}))
-        push(now() + device_latency_, Event{.kind = EventKind::op_starts, .agent = event.agent});
+      if (frontend_.arrived(OpId{event.agent})) make_ready(OpId{event.agent});
       return;
     case EventKind::op_starts:
       start_op(OpId{event.agent});

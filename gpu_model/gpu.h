@@ -53,6 +53,8 @@ class Gpu final : public Chip {
 
   void advance(Time until) override;
   [[nodiscard]] Time next_activity() const override;
+  // No collective runs or is about to: the next one first has to be started.
+  [[nodiscard]] Time silent_until(Time now) const override;
 
   // Whether all operations have ended; if not when every chip sleeps, the run is stuck.
   [[nodiscard]] bool done() const { return frontend_.done(); }
@@ -175,6 +177,7 @@ class Gpu final : public Chip {
   void sample(Time until);
 
   // gpu_control.cpp: host, streams, work distributor
+  void make_ready(OpId op);
   void host_step();
   void start_op(OpId op);
   void end_op(std::uint32_t kernel);
@@ -251,6 +254,8 @@ class Gpu final : public Chip {
   std::vector<OpId> ready_;
   std::uint32_t next_unit_ = 0;
   std::uint32_t launches_ = 0;
+  std::uint32_t collectives_ = 0;  // started or about to be, until they end
+  Time collective_notice_;         // at least this long from being ready to the first message
   SubCycle distributor_free_ = 0;
   Time sampled_;
   GpuStatistics statistics_;

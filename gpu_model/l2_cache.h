@@ -8,6 +8,7 @@
 
 #include "gpu_model/hbm.h"
 #include "network/packet.h"
+#include "sim/huge_pages.h"
 
 namespace weft {
 
@@ -101,8 +102,8 @@ class L2Cache {
   std::vector<std::uint32_t> channel_of_;
   std::vector<std::uint32_t> rotation_;  // breaks up strides that would camp on one slice
   std::vector<Slice> slices_;
-  std::vector<Set> tags_;
-  std::vector<SetState> sets_state_;
+  HugeVector<Set> tags_;
+  HugeVector<SetState> sets_state_;
   // By way, for the tree: the nodes that are not on its path, and those that shall point to the right.
   std::array<std::uint16_t, kMostWays> kept_{};
   std::array<std::uint16_t, kMostWays> away_{};
