@@ -1,6 +1,8 @@
 #include "gpu_model/gpu.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 
 #include "sim/error.h"
 
@@ -37,12 +39,24 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
       static_cast<double>(spec.host_link.count()) / static_cast<double>(spec.clock.count());
   const SubCycle copy_time = cycles(kLineBytes / copy_bytes_per_cycle);
   units_.emplace_back(unit, copy_time, copy_time);
+  SubCycle notice = std::numeric_limits<SubCycle>::max();
+  for (const ScriptedKernel* script : work.scripts) {
+    if (script != nullptr && !script->blocks.empty()) notice = std::min(notice, script->start_latency);
+  }
+  const bool talks = notice != std::numeric_limits<SubCycle>::max();
+  // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
+  collective_notice_ = talks ? clock_.to_time(notice + device_latency_ + request_latency_) : microseconds(20);
   if (const auto first = frontend_.first_step()) push(*first, Event{.kind = EventKind::host_step});
 }
 
 Time Gpu::next_activity() const {
   const std::int64_t tick = wheel_.next();
   return tick == TimingWheel<Event>::kNever ? Time::max() : clock_.to_time(cycles(tick));
+}
+
+Time Gpu::silent_until(Time now) const {
+  // Packets that wait in the transmitters leave when credits come: those are messages it receives.
+  return collectives_ > 0 ? now : now + collective_notice_;
 }
 
 void Gpu::push(SubCycle when, const Event& event) { wheel_.push(tick_at_or_after(when), event); }
@@ -59,7 +73,9 @@ void Gpu::advance(Time until) {
            Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(b), .agent = keep(packet)});
     });
   }
-  wheel_.run_until(tick_at_or_after(clock_.to_subcycles(until)), [this](const Event& event) { handle(event); });
+  wheel_.run_until(
+      tick_at_or_after(clock_.to_subcycles(until)), [this](const Event& event) { handle(event); },
+      [this](const Event& event) { announce(event); });
   sample(until);
 }
 
@@ -69,6 +85,26 @@ void Gpu::sample(Time until) {
     const HbmStatistics& hbm = l2_.hbm().statistics();
     statistics_.hbm_bytes_by_period.push_back(hbm.read_bytes + hbm.write_bytes);
   }
+}
+
+void Gpu::announce(const Event& event) const {
+  switch (event.kind) {
+    case EventKind::load_at_l2:
+    case EventKind::store_at_l2:
+      for (std::uint32_t i = 0; i < event.lines; ++i) l2_.prefetch(l2_.place(event.line + i));
+      break;
+    case EventKind::ingress:
+      __builtin_prefetch(&packets_[event.agent]);
+      return;
+    case EventKind::response:
+    case EventKind::computed:
+      break;
+    default:
+      return;
+  }
+  const auto* agent = reinterpret_cast<const std::byte*>(&agents_[event.agent]);
+  __builtin_prefetch(agent, 1);
+  __builtin_prefetch(agent + 64, 1);
 }
 
 void Gpu::handle(const Event& event) {
@@ -110,7 +146,7 @@ void Gpu::handle(const Event& event) {
       return;
     case EventKind::store_credit: {
       Unit& unit = units_[event.agent];
-      unit.stores_out -= event.extra;
+      unit.stores_out -= event.lines;
       wake(unit.store_waiters, unit.stores_out, unit.outstanding_limit);
       return;
     }
@@ -118,8 +154,7 @@ void Gpu::handle(const Event& event) {
       host_step();
       return;
     case EventKind::op_arrives:
-      if (frontend_.arrived(OpId{event.agent}))
-        push(now() + device_latency_, Event{.kind = EventKind::op_starts, .agent = event.agent});
+      if (frontend_.arrived(OpId{event.agent})) make_ready(OpId{event.agent});
       return;
     case EventKind::op_starts:
       start_op(OpId{event.agent});

@@ -40,7 +40,7 @@ struct KernelLedger {
 };
 
 struct GpuStatistics {
-  std::int64_t memory_transactions = 0;  // lines that reached L2, of local units and of links
+  std::int64_t memory_transactions = 0;          // lines that reached L2, of local units and of links
   std::int64_t communication_fetched_bytes = 0;  // from HBM, for collectives
   double unit_seconds_compute = 0;  // units that hold at least one block of a kernel, and none of a collective
   double unit_seconds_communication = 0;
@@ -53,6 +53,8 @@ class Gpu final : public Chip {
 
   void advance(Time until) override;
   [[nodiscard]] Time next_activity() const override;
+  // No collective runs or is about to: the next one first has to be started.
+  [[nodiscard]] Time silent_until(Time now) const override;
 
   // Whether all operations have ended; if not when every chip sleeps, the run is stuck.
   [[nodiscard]] bool done() const { return frontend_.done(); }
@@ -83,13 +85,19 @@ class Gpu final : public Chip {
     op_starts,
     op_ends,
   };
+  // A memory instruction of a warp touches up to kGroup consecutive lines (512 B: 16 B a thread): they are one event
+  // on their way to L2 and one on the way back, while L2 and HBM see each line.
+  static constexpr std::uint32_t kGroup = 4;
   struct Event {
     EventKind kind = EventKind::resume;
-    std::uint8_t sectors = 0;
-    std::uint16_t gpu = 0;
-    std::uint32_t line = 0;   // its place in L2 for *_at_l2, its address towards the links, or a flag
+    std::uint8_t lines = 1;
+    std::uint16_t gpu = 0;    // or the link bundle
+    std::uint32_t line = 0;   // the first one, or a flag
     std::uint32_t agent = 0;  // or the op, or the place in packets_
-    std::uint32_t extra = 0;
+    std::uint8_t first_sectors = 15;
+    std::uint8_t last_sectors = 15;
+    PacketKind packet = PacketKind::read;  // of egress
+    std::uint8_t unused = 0;
   };
 
   // The warps of a resident block that follow one script. What each memory transaction touches comes first, in two
@@ -163,11 +171,13 @@ class Gpu final : public Chip {
 
   // gpu.cpp: time and events
   void handle(const Event& event);
+  void announce(const Event& event) const;
   void push(SubCycle when, const Event& event);
   [[nodiscard]] SubCycle now() const { return cycles(wheel_.now()); }
   void sample(Time until);
 
   // gpu_control.cpp: host, streams, work distributor
+  void make_ready(OpId op);
   void host_step();
   void start_op(OpId op);
   void end_op(std::uint32_t kernel);
@@ -191,7 +201,8 @@ class Gpu final : public Chip {
   void rounds_complete(std::uint32_t index);
   void wait_at(WaitQueue& queue, std::uint32_t index);
   void wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t limit);
-  void issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, bool is_load);
+  void load_lines(std::uint32_t index, std::uint32_t count);
+  void issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, std::uint32_t count, bool is_load);
   void post(std::uint32_t index, const FlagPost& post);
   void on_response(const Event& event);
   void on_computed(const Event& event);
@@ -208,6 +219,7 @@ class Gpu final : public Chip {
   void flush_acknowledge(std::uint32_t place);
   void submit(const Packet& packet, std::uint16_t bundle);
   void give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when);
+  static std::uint32_t sectors_of(const Event& event, std::uint32_t line);
   void count_communication(const L2Cache::Access& access, bool communication);
   std::uint32_t keep(const Packet& packet);
 
@@ -242,6 +254,8 @@ class Gpu final : public Chip {
   std::vector<OpId> ready_;
   std::uint32_t next_unit_ = 0;
   std::uint32_t launches_ = 0;
+  std::uint32_t collectives_ = 0;  // started or about to be, until they end
+  Time collective_notice_;         // at least this long from being ready to the first message
   SubCycle distributor_free_ = 0;
   Time sampled_;
   GpuStatistics statistics_;

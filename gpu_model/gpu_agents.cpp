@@ -13,10 +13,6 @@ std::uint32_t lines_before(const LineStream& stream, std::uint32_t round, std::u
   return static_cast<std::uint32_t>(std::uint64_t{stream.lines} * round / rounds);
 }
 
-std::uint8_t sectors_of(const LineStream& stream, std::uint32_t line) {
-  if (line == 0) return stream.first_sectors;
-  return line + 1 == stream.lines ? stream.last_sectors : std::uint8_t{15};
-}
 }  // namespace
 
 // Puts the cursors of a new phase to its start.
@@ -79,7 +75,8 @@ void Gpu::run_agent(std::uint32_t index) {
     } else {
       if (agent.waits && !flags_counted(index)) return;
       if (agent.returned >= agent.needed) rounds_complete(index);
-      if (!issue_stores(index) || !issue_loads(index)) return;
+      if (agent.store_round < agent.computed && !issue_stores(index)) return;
+      if (agent.load_round < agent.rounds && !issue_loads(index)) return;
       if (agent.store_round != agent.rounds) return;
       if (agent.phase.post_count > 0 && agent.stores_out != 0) {
         agent.at_fence = true;
@@ -119,15 +116,18 @@ bool Gpu::issue_stores(std::uint32_t index) {
   Unit& unit = units_[agent.unit];
   while (agent.store_round < agent.computed) {
     while (agent.store_stream < agent.store_count) {
-      for (; agent.store_line < agent.store_end; ++agent.store_line) {
+      while (agent.store_line < agent.store_end) {
         if (unit.stores_out >= unit.outstanding_limit) {
           wait_at(unit.store_waiters, index);
           return false;
         }
-        ++unit.stores_out;
-        ++agent.stores_out;
-        ++running_[agent.kernel].stores_out;
-        issue(index, agent.store, agent.store_line, false);
+        const std::uint32_t count =
+            std::min({kGroup, agent.store_end - agent.store_line, unit.outstanding_limit - unit.stores_out});
+        unit.stores_out += count;
+        agent.stores_out += count;
+        running_[agent.kernel].stores_out += count;
+        issue(index, agent.store, agent.store_line, count, false);
+        agent.store_line += count;
       }
       ++agent.store_stream;
       next_store_stream(agent);
@@ -146,15 +146,14 @@ bool Gpu::issue_loads(std::uint32_t index) {
   const std::uint32_t last = std::min(agent.rounds, agent.computed + agent.stages);
   while (agent.load_round < last) {
     while (agent.load_stream < agent.load_count) {
-      for (; agent.load_line < agent.load_end; ++agent.load_line) {
+      while (agent.load_line < agent.load_end) {
         if (agent.loads_out >= agent.lines_in_flight) return false;  // an own response resumes it
         if (unit.loads_out >= unit.outstanding_limit) {
           wait_at(unit.load_waiters, index);
           return false;
         }
-        ++unit.loads_out;
-        ++agent.loads_out;
-        issue(index, agent.load, agent.load_line, true);
+        load_lines(index, std::min({kGroup, agent.load_end - agent.load_line, agent.lines_in_flight - agent.loads_out,
+                                    unit.outstanding_limit - unit.loads_out}));
       }
       ++agent.load_stream;
       next_load_stream(agent);
@@ -166,30 +165,43 @@ bool Gpu::issue_loads(std::uint32_t index) {
   return true;
 }
 
-void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, bool is_load) {
+// The next `count` lines of the stream at the cursor.
+void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
   Agent& agent = agents_[index];
   Unit& unit = units_[agent.unit];
-  const LineAddress address = stream.first + line;
-  const std::uint8_t sectors = sectors_of(stream, line);
-  if (is_load && stream.through_l1 && unit.l1.access(address, running_[agent.kernel].sequence)) {
-    push(now() + l1_latency_, Event{.kind = EventKind::response, .agent = index});
+  unit.loads_out += count;
+  agent.loads_out += count;
+  const std::uint32_t first = agent.load_line;
+  agent.load_line += count;
+  if (!agent.load.through_l1) {
+    issue(index, agent.load, first, count, true);
     return;
   }
+  for (std::uint32_t line = first; line < first + count; ++line) {
+    if (unit.l1.access(agent.load.first + line, running_[agent.kernel].sequence)) {
+      push(now() + l1_latency_, Event{.kind = EventKind::response, .agent = index});
+    } else {
+      issue(index, agent.load, line, 1, true);
+    }
+  }
+}
+
+void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, std::uint32_t count, bool is_load) {
+  Unit& unit = units_[agents_[index].unit];
   const SubCycle leaves = std::max(unit.out_free, now());
-  unit.out_free = leaves + (is_load ? unit.load_request_time : unit.port_line_time);
-  Event event{.sectors = sectors, .gpu = stream.gpu, .agent = index};
-  if (stream.target == Target::local) {
-    const L2Cache::Place place = l2_.place(address);
-    l2_.prefetch(place);
-    event.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2;
-    event.line = static_cast<std::uint32_t>(place);
-  } else {
+  unit.out_free = leaves + (is_load ? unit.load_request_time : unit.port_line_time) * count;
+  Event event{.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2,
+              .lines = static_cast<std::uint8_t>(count),
+              .gpu = stream.gpu,
+              .line = stream.first + line,
+              .agent = index};
+  if (line == 0) event.first_sectors = stream.first_sectors;
+  if (line + count == stream.lines) event.last_sectors = stream.last_sectors;
+  if (stream.target != Target::local) {
     const bool multicast = stream.target == Target::multicast;
-    const PacketKind kind = is_load ? (multicast ? PacketKind::multicast_read : PacketKind::read)
-                                    : (multicast ? PacketKind::multicast_write : PacketKind::write);
+    event.packet = is_load ? (multicast ? PacketKind::multicast_read : PacketKind::read)
+                           : (multicast ? PacketKind::multicast_write : PacketKind::write);
     event.kind = EventKind::egress;
-    event.line = address;
-    event.extra = static_cast<std::uint32_t>(kind);
   }
   push(leaves + request_latency_, event);
 }
@@ -218,8 +230,7 @@ void Gpu::post(std::uint32_t index, const FlagPost& flag) {
   Event event{.kind = EventKind::flag_at_l2, .gpu = flag.gpu, .line = flag.flag, .agent = index};
   if (flag.target != Target::local) {
     event.kind = EventKind::egress;
-    event.extra =
-        static_cast<std::uint32_t>(flag.target == Target::multicast ? PacketKind::multicast_flag : PacketKind::flag);
+    event.packet = flag.target == Target::multicast ? PacketKind::multicast_flag : PacketKind::flag;
   }
   push(now() + request_latency_, event);
 }
@@ -235,14 +246,9 @@ void Gpu::finish_agent(std::uint32_t index) {
 void Gpu::on_response(const Event& event) {
   Agent& agent = agents_[event.agent];
   Unit& unit = units_[agent.unit];
-  --unit.loads_out;
-  --agent.loads_out;
-  ++agent.returned;
-  KernelLedger& ledger = ledgers_[running_[agent.kernel].op.value];
-  ledger.lines += 1;
-  ledger.slice_wait += event.extra & 0xffffU;
-  ledger.hbm_wait += event.extra >> 16;
-  ledger.miss_time += event.line;
+  unit.loads_out -= event.lines;
+  agent.loads_out -= event.lines;
+  agent.returned += event.lines;
   run_agent(event.agent);
   wake(unit.load_waiters, unit.loads_out, unit.outstanding_limit);
 }
@@ -284,7 +290,7 @@ void Gpu::stores_done(std::uint32_t index, std::uint32_t count, SubCycle when) {
   if (unit.store_waiters.empty()) {
     unit.stores_out -= count;
   } else {  // the unit is at its limit: it matters when it hears of this
-    push(when, Event{.kind = EventKind::store_credit, .agent = agent.unit, .extra = count});
+    push(when, Event{.kind = EventKind::store_credit, .lines = static_cast<std::uint8_t>(count), .agent = agent.unit});
   }
   kernel.stores_out -= count;
   agent.last_acknowledge = std::max(agent.last_acknowledge, when);

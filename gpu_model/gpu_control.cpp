@@ -19,6 +19,11 @@ void Gpu::host_step() {
   if (issue->next_step) push(*issue->next_step, Event{.kind = EventKind::host_step});
 }
 
+void Gpu::make_ready(OpId op) {
+  if (frontend_.program().ops[op.value].kind == ProgramOpKind::collective) ++collectives_;
+  push(now() + device_latency_, Event{.kind = EventKind::op_starts, .agent = op.value});
+}
+
 void Gpu::start_op(OpId op) {
   std::uint32_t slot = 0;
   if (free_running_.empty()) {
@@ -65,15 +70,14 @@ void Gpu::end_op(std::uint32_t slot) {
   const OpId op = running_[slot].op;
   if (const auto at = std::find(active_.begin(), active_.end(), slot); at != active_.end()) active_.erase(at);
   running_[slot].program.reset();
+  if (running_[slot].communication) --collectives_;
   free_running_.push_back(slot);
   ready_.clear();
   if (frontend_.completed(op, now(), ready_)) {
     // The host polls: it sees the end one way later, as it takes a launch to get here.
     push(now() + clock_.to_subcycles(spec_.launch.host_to_device), Event{.kind = EventKind::host_step});
   }
-  for (const OpId next : ready_) {
-    push(now() + device_latency_, Event{.kind = EventKind::op_starts, .agent = next.value});
-  }
+  for (const OpId next : ready_) make_ready(next);
 }
 
 // Breadth first: one block a unit and pass, as long as one fits anywhere.

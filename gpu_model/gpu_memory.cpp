@@ -14,10 +14,14 @@ constexpr SubCycle kAcknowledgeTimer = cycles(std::int64_t{96});
 constexpr std::uint32_t kPlacesPerSource = 64;
 constexpr std::uint8_t kFlagBytes = 16;
 
-std::uint32_t clamp16(SubCycle t) {
-  return static_cast<std::uint32_t>(std::min<SubCycle>(t >> kSubCycleShift, 0xffff));
-}
 }  // namespace
+
+std::uint32_t Gpu::sectors_of(const Event& event, std::uint32_t line) {
+  std::uint32_t sectors = 15;
+  if (line == 0) sectors &= event.first_sectors;
+  if (line + 1U == event.lines) sectors &= event.last_sectors;
+  return sectors;
+}
 
 void Gpu::count_communication(const L2Cache::Access& access, bool communication) {
   ++statistics_.memory_transactions;
@@ -25,24 +29,40 @@ void Gpu::count_communication(const L2Cache::Access& access, bool communication)
 }
 
 void Gpu::on_load_at_l2(const Event& event) {
-  const L2Cache::Access access = l2_.read(L2Cache::Place{event.line}, event.sectors, now());
   const Agent& agent = agents_[event.agent];
-  count_communication(access, running_[agent.kernel].communication);
+  const Running& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
-  const SubCycle arrives = std::max(access.done + response_latency_, unit.in_free + unit.port_line_time);
-  unit.in_free = arrives;
-  push(arrives, Event{.kind = EventKind::response,
-                      .line = static_cast<std::uint32_t>(access.miss_time >> kSubCycleShift),
-                      .agent = event.agent,
-                      .extra = clamp16(access.hbm_wait) << 16 | clamp16(access.slice_wait)});
+  KernelLedger& ledger = ledgers_[kernel.op.value];
+  SubCycle done = 0;
+  for (std::uint32_t i = 0; i < event.lines; ++i) {  // the unit's port sends them one after another
+    const L2Cache::Access access =
+        l2_.read(l2_.place(event.line + i), sectors_of(event, i), now() + i * unit.load_request_time);
+    count_communication(access, kernel.communication);
+    ledger.slice_wait += static_cast<double>(access.slice_wait);
+    ledger.hbm_wait += static_cast<double>(access.hbm_wait);
+    ledger.miss_time += static_cast<double>(access.miss_time);
+    done = std::max(done, access.done);
+  }
+  ledger.lines += event.lines;
+  unit.in_free += unit.port_line_time * event.lines;
+  unit.in_free = std::max(unit.in_free, done + response_latency_);
+  push(unit.in_free, Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
 }
 
 void Gpu::on_store_at_l2(const Event& event) {
-  const Running& kernel = running_[agents_[event.agent].kernel];
-  const L2Cache::Access access = l2_.write(L2Cache::Place{event.line}, event.sectors, kernel.communication, now());
-  count_communication(access, kernel.communication);
-  ledgers_[kernel.op.value].slice_wait += static_cast<double>(access.slice_wait >> kSubCycleShift);
-  stores_done(event.agent, 1, access.done + response_latency_);
+  const Agent& agent = agents_[event.agent];
+  const Running& kernel = running_[agent.kernel];
+  const SubCycle spacing = units_[agent.unit].port_line_time;
+  KernelLedger& ledger = ledgers_[kernel.op.value];
+  SubCycle done = 0;
+  for (std::uint32_t i = 0; i < event.lines; ++i) {
+    const L2Cache::Access access =
+        l2_.write(l2_.place(event.line + i), sectors_of(event, i), kernel.communication, now() + i * spacing);
+    count_communication(access, kernel.communication);
+    ledger.slice_wait += static_cast<double>(access.slice_wait);
+    done = std::max(done, access.done);
+  }
+  stores_done(event.agent, event.lines, done + response_latency_);
 }
 
 void Gpu::count_flag(std::uint32_t index) {
@@ -55,8 +75,7 @@ void Gpu::count_flag(std::uint32_t index) {
 
 void Gpu::on_egress(const Event& event) {
   Packet packet;
-  packet.kind = static_cast<PacketKind>(event.extra);
-  packet.line = event.line;
+  packet.kind = event.packet;
   packet.agent = event.agent;
   packet.source = static_cast<std::uint16_t>(id_.value);
   packet.destination = event.gpu;
@@ -64,9 +83,12 @@ void Gpu::on_egress(const Event& event) {
   if (packet.kind == PacketKind::write || multicast) packet.payload = kLineBytes;
   if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) packet.payload = kFlagBytes;
   packet.entry = multicast ? 1 : 0;
-  const LinkPorts::Lane lane = ports_.lane_of(event.line, event.gpu);
-  packet.lane = lane.lane;
-  submit(packet, static_cast<std::uint16_t>(lane.bundle));
+  for (std::uint32_t i = 0; i < event.lines; ++i) {
+    packet.line = event.line + i;
+    const LinkPorts::Lane lane = ports_.lane_of(packet.line, event.gpu);
+    packet.lane = lane.lane;
+    submit(packet, static_cast<std::uint16_t>(lane.bundle));
+  }
 }
 
 void Gpu::submit(const Packet& packet, std::uint16_t bundle) {

@@ -37,21 +37,19 @@ void Hbm::rest() {
 
 Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t local_line, std::uint32_t sectors, SubCycle now) {
   const std::uint32_t row = local_line / lines_per_row_;
-  Bank& bank = banks_[std::size_t{channel} * banks_per_channel_ + (row ^ (row >> 5)) % banks_per_channel_];
+  Bank& bank = banks_[bank_of(channel, row)];
   if (bank.open_row == row) {
     ++statistics_.row_hits;
   } else {
     ++statistics_.row_misses;
-    const SubCycle activate = std::max(now, bank.next_activate);
+    bank.activated = std::max(now, bank.activated + row_cycle_);
     bank.open_row = row;
-    bank.next_activate = activate + row_cycle_;
-    bank.row_ready = activate + row_miss_;
   }
   Channel& at = channels_[channel];
   const SubCycle burst = sector_time_ * sectors;
   const SubCycle unloaded = now + burst;
   at.bus_free = std::max(at.bus_free, now) + burst;
-  const SubCycle data = std::max(at.bus_free, bank.row_ready + burst);
+  const SubCycle data = std::max(at.bus_free, bank.activated + row_miss_ + burst);
   statistics_.read_bytes += std::int64_t{sectors} * kSectorBytes;
   return {data + latency_, data - unloaded};
 }

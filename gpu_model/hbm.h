@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "gpu_model/clock_domain.h"
@@ -29,6 +30,9 @@ class Hbm {
   };
   // Reads `sectors` (1 to 4) of the channel's line `local_line` at `now`.
   Read read(std::uint32_t channel, std::uint32_t local_line, std::uint32_t sectors, SubCycle now);
+  void prefetch(std::uint32_t channel, std::uint32_t local_line) const {
+    __builtin_prefetch(&banks_[bank_of(channel, local_line / lines_per_row_)], 1);
+  }
   // Queues a write of `sectors`; full batches are drained.
   void write(std::uint32_t channel, std::uint32_t sectors, SubCycle now);
   // When the channel can take another request, given its bounded queue; at most `now` when it can at once.
@@ -42,13 +46,17 @@ class Hbm {
  private:
   struct Bank {
     std::uint32_t open_row = ~std::uint32_t{0};
-    SubCycle next_activate = 0;
-    SubCycle row_ready = 0;
+    SubCycle activated = std::numeric_limits<SubCycle>::min() / 2;  // at
   };
   struct Channel {
     SubCycle bus_free = 0;
     std::uint32_t queued_write_sectors = 0;
   };
+
+  // Rows are spread over banks; a stride of whole rows does not stay on one bank.
+  [[nodiscard]] std::size_t bank_of(std::uint32_t channel, std::uint32_t row) const {
+    return std::size_t{channel} * banks_per_channel_ + (row ^ (row >> 5)) % banks_per_channel_;
+  }
 
   SubCycle sector_time_;  // refresh included
   SubCycle queue_time_;

@@ -9,6 +9,7 @@
 namespace weft {
 
 namespace {
+constexpr int kSectorBits = 8;              // of a way: 4 valid, 4 dirty
 constexpr std::uint32_t kFillEntries = 16;  // of a slice, direct-mapped: a lost one only makes a secondary miss a hit
 constexpr std::uint32_t kRotations = 256;
 // Set bits of a mask of sectors; a table, since the baseline instruction set has no count.
@@ -26,16 +27,24 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       sets_(static_cast<std::uint32_t>(spec.bytes / (std::int64_t{spec.slices} * spec.ways * kLineBytes))),
       sector_time_(cycles(static_cast<double>(kSectorBytes) / spec.bytes_per_cycle)),
       slices_(spec.slices),
-      tags_(std::size_t{spec.slices} * sets_ * spec.ways, 0),
+      tags_(std::size_t{spec.slices} * sets_, kEmpty),
       sets_state_(std::size_t{spec.slices} * sets_),
       fills_(std::size_t{spec.slices} * kFillEntries),
       hbm_(hbm, clock) {
   WEFT_CHECK(sets_ > 0, "an L2 slice needs a set");
-  WEFT_CHECK(std::has_single_bit(spec.ways) && spec.ways <= 16, "2 to 16 ways, a power of two");
+  WEFT_CHECK(std::has_single_bit(spec.ways) && spec.ways <= kMostWays, "2 to 16 ways, a power of two");
   WEFT_CHECK(spec.slices >= 2 && spec.slices <= 256, "2 to 256 L2 slices");
-  WEFT_CHECK(hbm.bytes / kLineBytes / spec.slices + 1 < (std::int64_t{1} << kTagBits), "memory too large for L2 tags");
+  WEFT_CHECK(hbm.bytes / kLineBytes / spec.slices < (std::int64_t{1} << kTagBits) - 1, "memory too large for L2 tags");
   for (std::uint32_t slice = 0; slice < spec.slices; ++slice) {
     channel_of_.push_back(static_cast<std::uint32_t>(std::uint64_t{slice} * hbm.channels / spec.slices));
+  }
+  for (std::uint32_t w = 0; w < spec.ways; ++w) {
+    std::uint32_t path = 0;
+    for (std::uint32_t node = w + spec.ways; node > 1; node /= 2) {  // every node on the way shall point away from it
+      path |= 1U << (node / 2);
+      if (node % 2 == 0) away_[w] = static_cast<std::uint16_t>(away_[w] | 1U << (node / 2));
+    }
+    kept_[w] = static_cast<std::uint16_t>(~path);
   }
   for (std::uint32_t i = 0; i < kRotations; ++i) rotation_.push_back((i * 2654435761U >> 8) % spec.slices);
 }
@@ -62,29 +71,23 @@ std::uint32_t L2Cache::victim(std::uint32_t tree) const {
 
 std::uint32_t L2Cache::touch(Place at, SubCycle now) {
   const std::size_t set = set_of(at);
-  Way* const ways = &tags_[set * ways_];
-  const std::uint32_t tag = local_line_of(at) + 1;  // 0 is an empty way
-  std::uint32_t found = ways_;
-  for (std::uint32_t w = 0; w < ways_; ++w) {
-    if (ways[w] >> 8 == tag) found = w;
-  }
+  std::array<Way, kMostWays>& ways = tags_[set].ways;
   SetState& state = sets_state_[set];
-  std::uint32_t tree = state.tree;
-  if (found == ways_) {
-    found = victim(tree);
+  const std::uint32_t tag = local_line_of(at);
+  std::uint32_t match = 0;  // number of the way, from 1; written for the compiler to do several ways at once
+  for (std::uint32_t w = 0; w < kMostWays; ++w) match |= ways[w] >> kSectorBits == tag ? w + 1 : 0;
+  std::uint32_t found = match - 1;
+  if (match == 0) {
+    found = victim(state.tree);
     Way& way = ways[found];
     if (dirty_of(way) != 0) {
       const std::uint32_t sectors = kSectorCount[dirty_of(way)];
       hbm_.write(channel_of_[slice_of(at)], sectors, now);
       if ((state.communication >> found & 1U) != 0) communication_write_back_bytes_ += sectors * kSectorBytes;
     }
-    way = tag << 8;
+    way = tag << kSectorBits;
   }
-  for (std::uint32_t node = found + ways_; node > 1; node /= 2) {  // every node on the way points away from it
-    const std::uint32_t bit = 1U << (node / 2);
-    tree = (node & 1U) != 0 ? tree & ~bit : tree | bit;
-  }
-  state.tree = static_cast<std::uint16_t>(tree);
+  state.tree = static_cast<std::uint16_t>((state.tree & kept_[found]) | away_[found]);
   return found;
 }
 
@@ -101,7 +104,7 @@ L2Cache::Access L2Cache::read(Place at, std::uint32_t sectors, SubCycle now) {
   access.started = take_slice(at, sectors, now);
   access.slice_wait = access.started - now;
   access.done = slices_[slice_of(at)].free;
-  Way& way = tags_[first_way(at) + touch(at, access.started)];
+  Way& way = tags_[set_of(at)].ways[touch(at, access.started)];
   const std::uint32_t missing = sectors & ~valid_of(way);
   Fill& fill = fills_[std::size_t{slice_of(at)} * kFillEntries + local_line_of(at) % kFillEntries];
   if (missing == 0) {
@@ -130,7 +133,7 @@ L2Cache::Access L2Cache::write(Place at, std::uint32_t sectors, bool communicati
   access.slice_wait = access.started - now;
   access.done = slices_[slice_of(at)].free;
   const std::uint32_t found = touch(at, access.started);
-  tags_[first_way(at) + found] |= sectors << 4 | sectors;
+  tags_[set_of(at)].ways[found] |= sectors << 4 | sectors;
   std::uint16_t& owners = sets_state_[set_of(at)].communication;
   owners = static_cast<std::uint16_t>((owners & ~(1U << found)) | std::uint32_t{communication} << found);
   return access;

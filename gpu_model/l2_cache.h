@@ -2,11 +2,13 @@
 // pseudo-LRU replacement, write-back, and write allocation without a fetch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "gpu_model/hbm.h"
 #include "network/packet.h"
+#include "sim/huge_pages.h"
 
 namespace weft {
 
@@ -20,18 +22,23 @@ class L2Cache {
   L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock);
 
   struct Access {
-    SubCycle started = 0;         // the slice took it; what held a buffer place for it may give that free
-    SubCycle done = 0;            // data at the slice's output, or write accepted
-    SubCycle slice_wait = 0;      // for the slice
-    SubCycle hbm_wait = 0;        // for other requests at the HBM channel
-    SubCycle miss_time = 0;       // what the miss added without any waiting
+    SubCycle started = 0;             // the slice took it; what held a buffer place for it may give that free
+    SubCycle done = 0;                // data at the slice's output, or write accepted
+    SubCycle slice_wait = 0;          // for the slice
+    SubCycle hbm_wait = 0;            // for other requests at the HBM channel
+    SubCycle miss_time = 0;           // what the miss added without any waiting
     std::uint32_t fetched_bytes = 0;  // from HBM
   };
   // Where a line lives: its slice (8 bits) and its number among the lines of that slice (24 bits).
   enum class Place : std::uint32_t {};
   [[nodiscard]] Place place(LineAddress line) const;
   // Hints to the host's own caches that this place will be accessed soon.
-  void prefetch(Place place) const { __builtin_prefetch(&tags_[first_way(place)]); }
+  void prefetch(Place place) const {
+    const std::size_t set = set_of(place);
+    __builtin_prefetch(&tags_[set], 1);
+    __builtin_prefetch(&sets_state_[set], 1);
+    hbm_.prefetch(channel_of_[slice_of(place)], local_line_of(place));
+  }
 
   // One line, `sectors` as a mask of its four 32 B sectors. Calls come in ascending `now`.
   Access read(Place place, std::uint32_t sectors, SubCycle now);
@@ -48,8 +55,18 @@ class L2Cache {
   [[nodiscard]] const Hbm& hbm() const { return hbm_; }
 
  private:
-  // One way of a set: tag (24 bits), valid sectors (4), dirty sectors (4); 0 is an empty way.
+  // One way of a set: tag (24 bits), valid sectors (4), dirty sectors (4).
   using Way = std::uint32_t;
+  static constexpr std::uint32_t kMostWays = 16;
+  struct alignas(64) Set {  // one cache line of the host
+    std::array<Way, kMostWays> ways;
+  };
+  // No line has this tag: place() stays below it.
+  static constexpr Set kEmpty = [] {
+    Set set{};
+    for (Way& way : set.ways) way = ~Way{0} << 8;
+    return set;
+  }();
   struct SetState {
     std::uint16_t tree = 0;           // where the least recently used way lies, a bit a node
     std::uint16_t communication = 0;  // ways whose dirty sectors a collective wrote, a bit a way
@@ -71,7 +88,6 @@ class L2Cache {
     const std::uint32_t hash = local_line_of(p) * 2654435761U;
     return std::size_t{slice_of(p)} * sets_ + (std::uint64_t{hash} * sets_ >> 32);
   }
-  [[nodiscard]] std::size_t first_way(Place p) const { return set_of(p) * ways_; }
   SubCycle take_slice(Place at, std::uint32_t sectors, SubCycle now);
   // The number of the line's way, after making room for it if it was not there.
   std::uint32_t touch(Place at, SubCycle now);
@@ -86,8 +102,11 @@ class L2Cache {
   std::vector<std::uint32_t> channel_of_;
   std::vector<std::uint32_t> rotation_;  // breaks up strides that would camp on one slice
   std::vector<Slice> slices_;
-  std::vector<Way> tags_;
-  std::vector<SetState> sets_state_;
+  HugeVector<Set> tags_;
+  HugeVector<SetState> sets_state_;
+  // By way, for the tree: the nodes that are not on its path, and those that shall point to the right.
+  std::array<std::uint16_t, kMostWays> kept_{};
+  std::array<std::uint16_t, kMostWays> away_{};
   std::vector<Fill> fills_;
   Hbm hbm_;
   std::int64_t communication_write_back_bytes_ = 0;

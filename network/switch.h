@@ -33,6 +33,8 @@ class Switch final : public Chip {
 
   void advance(Time until) override;
   [[nodiscard]] Time next_activity() const override;
+  // It only reacts, so it is silent as long as nothing is in it.
+  [[nodiscard]] Time silent_until(Time now) const override { return wheel_.empty() ? Time::max() : now; }
 
   [[nodiscard]] const SwitchStatistics& statistics() const { return statistics_; }
   [[nodiscard]] const Reducer* reducer() const { return reducer_.get(); }

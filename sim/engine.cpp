@@ -158,7 +158,7 @@ struct Engine::Impl : public sc_core::sc_module {
     } catch (...) {
       failure = std::current_exception();
     }
-    sc_core::sc_stop();
+    // No trigger: SystemC runs out of events and sc_start() returns.
   }
 
   Time next_wake() {
@@ -167,7 +167,9 @@ struct Engine::Impl : public sc_core::sc_module {
   }
 
   void run_window(Time start) {
-    const Time end = start + spec.window;
+    Time first_message = Time::max();
+    for (const ChipEntry& entry : chips) first_message = std::min(first_message, entry.chip->silent_until(start));
+    const Time end = std::max(start, first_message == Time::max() ? start : first_message) + spec.window;
     active.clear();
     for (std::size_t i = 0; i < chips.size(); ++i) {
       if (wake[i] < end) active.push_back(&modules[i]->chip());

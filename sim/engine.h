@@ -23,6 +23,9 @@ class Chip {
   virtual void advance(Time until) = 0;
   // The time of the next thing this chip does by itself; Time::max() when it sleeps.
   [[nodiscard]] virtual Time next_activity() const = 0;
+  // A time before which it sends nothing unless it receives something; at least `now`. While all chips are silent they
+  // advance in one long window. Time::max() for a chip that only ever reacts.
+  [[nodiscard]] virtual Time silent_until(Time now) const { return now; }
 };
 
 struct EngineSpec {

@@ -2,11 +2,14 @@
 // and popping append to recycled chunks: no sorting, and nothing is allocated once the pool has grown to the peak.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <queue>
+#include <utility>
 #include <vector>
 
 #include "sim/error.h"
@@ -38,15 +41,17 @@ class TimingWheel {
     return far_.empty() || far_.top().tick > near ? near : far_.top().tick;
   }
 
-  // Handles all events before `end` in order, those that handlers push included, and moves now() to `end`.
-  template <class Handler>
-  void run_until(std::int64_t end, Handler&& handle) {
+  // Handles all events before `end` in order, those that handlers push included, and moves now() to `end`. `announce`
+  // sees each event a few events earlier, to prefetch what its handler will touch: state is larger than the host's
+  // nearer caches, and events of one tick lie all over it.
+  template <class Handler, class Announce>
+  void run_until(std::int64_t end, Handler&& handle, Announce&& announce) {
     while (size_ != 0) {
       const std::int64_t tick = next();
       if (tick >= end) break;
       now_ = tick;
       admit_far();
-      drain(tick, handle);
+      drain(tick, handle, announce);
     }
     if (end > now_) {
       now_ = end;
@@ -54,10 +59,16 @@ class TimingWheel {
     }
   }
 
+  template <class Handler>
+  void run_until(std::int64_t end, Handler&& handle) {
+    run_until(end, std::forward<Handler>(handle), [](const Event&) {});
+  }
+
  private:
   static constexpr std::int64_t kSlots = 4096;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   static constexpr std::uint32_t kPerChunk = 16;
+  static constexpr std::uint32_t kAhead = 6;  // events between an announcement and its handling
 
   // Whole cache lines of events; the links stand apart, so that a push touches its slot and the place of its event
   // only.
@@ -83,27 +94,39 @@ class TimingWheel {
   void append(std::int64_t tick, const Event& event) {
     const std::size_t index = slot_of(tick);
     Slot& slot = slots_[index];
-    if (slot.head == kNone) {
-      slot = {take_chunk(), 0, 0};
-      slot.tail = slot.head;
-      occupied_[index / 64] |= std::uint64_t{1} << (index % 64);
-    } else if (slot.count == kPerChunk) {
-      const std::uint32_t fresh = take_chunk();
-      links_[slot.tail] = fresh;
-      slot.tail = fresh;
-      slot.count = 0;
+    if (slot.head == kNone || slot.count == kPerChunk) [[unlikely]] {
+      extend(index);
     }
     pool_[slot.tail].events[slot.count++] = event;
   }
 
-  template <class Handler>
-  void drain(std::int64_t tick, Handler& handle) {
+  // Another chunk for a slot that has none, or a full one.
+  void extend(std::size_t index) {
+    const std::uint32_t fresh = take_chunk();
+    Slot& slot = slots_[index];
+    if (slot.head == kNone) {
+      slot.head = fresh;
+      occupied_[index / 64] |= std::uint64_t{1} << (index % 64);
+    } else {
+      links_[slot.tail] = fresh;
+    }
+    slot.tail = fresh;
+    slot.count = 0;
+  }
+
+  template <class Handler, class Announce>
+  void drain(std::int64_t tick, Handler& handle, Announce& announce) {
     const std::size_t index = slot_of(tick);
+    prefetch(slots_[(index + 1) % kSlots].head);
     std::uint32_t at = slots_[index].head;
     for (;;) {
-      std::uint32_t i = 0;
       // Handlers may append to this very slot, and move the pool.
-      for (; i < (at == slots_[index].tail ? slots_[index].count : kPerChunk); ++i) {
+      const auto filled = [&] { return at == slots_[index].tail ? slots_[index].count : kPerChunk; };
+      prefetch(links_[at]);
+      for (std::uint32_t i = 0; i < std::min(filled(), kAhead); ++i) announce(pool_[at].events[i]);
+      std::uint32_t i = 0;
+      for (; i < filled(); ++i) {
+        if (i + kAhead < filled()) announce(pool_[at].events[i + kAhead]);
         const Event event = pool_[at].events[i];
         handle(event);
       }
@@ -117,6 +140,12 @@ class TimingWheel {
     }
     slots_[index] = Slot{};
     occupied_[index / 64] &= ~(std::uint64_t{1} << (index % 64));
+  }
+
+  void prefetch(std::uint32_t chunk) const {
+    if (chunk == kNone) return;
+    const auto* bytes = reinterpret_cast<const std::byte*>(&pool_[chunk]);
+    for (std::size_t offset = 0; offset < sizeof(Chunk); offset += 64) __builtin_prefetch(bytes + offset);
   }
 
   std::uint32_t take_chunk() {

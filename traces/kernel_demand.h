@@ -1,7 +1,7 @@
 // A kernel's demand from its name, launch shape and time alone: what weft assumes where a trace has no counters. The
 // structure (blocks, tiles, reuse between blocks, epilogue) is meant to be right; bytes are meant to be rather low, so
-// that the memory time lies below the measured time and calibration can fit the rest. docs/formats_trace.md explains
-// each class.
+// that the memory time lies below the measured time and calibration can fit the rest. docs/formats.md explains each
+// class.
 #pragma once
 
 #include <cstdint>

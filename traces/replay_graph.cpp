@@ -22,6 +22,9 @@ class GraphBuilder {
   Graph build() {
     graph_.name = trace_.source;
     graph_.iterations = static_cast<std::uint32_t>(std::max<std::size_t>(rank_.iterations.size(), 1));
+    graph_.recorded_world = trace_.world_size;
+    for (const TraceIteration& iteration : rank_.iterations)
+      graph_.iteration_starts.push_back(iteration.start - rank_.iterations.front().start);
     find_times_alone();
     node_of_.resize(rank_.ops.size());
     for (std::uint32_t i = 0; i < rank_.ops.size(); ++i)
