@@ -31,7 +31,11 @@ class Toy final : public Chip {
   void begin(const Message& message) { pending_.push(message); }
   void advance(Time until) override {
     ++advanced;
-    in_->receive([&](const Message& m) { pending_.push(m); });
+    in_->receive([&](const Message& m) {
+      late += m.when < advanced_to_ ? 1 : 0;
+      pending_.push(m);
+    });
+    advanced_to_ = until;
     while (!pending_.empty() && pending_.top().when < until) {
       const Message m = pending_.top();
       pending_.pop();
@@ -42,11 +46,16 @@ class Toy final : public Chip {
   }
   [[nodiscard]] Time next_activity() const override { return pending_.empty() ? Time::max() : pending_.top().when; }
 
+  [[nodiscard]] Time silent_until(Time now) const override { return announces ? std::max(now, next_activity()) : now; }
+
   std::vector<Message> seen;
   int advanced = 0;
+  int late = 0;            // messages that came after their time
+  bool announces = false;  // when it will send next, so that windows may be long
 
  private:
   Time step_;
+  Time advanced_to_;
   Wire<Message>* in_;
   Wire<Message>* out_;
   std::priority_queue<Message, std::vector<Message>, std::greater<>> pending_;
@@ -114,6 +123,17 @@ TEST(Engine, JumpsOverTimeInWhichAllSleepAndDoesNotWakeIdleChips) {
   EXPECT_EQ(ring.toys[0].advanced, 2);
   EXPECT_EQ(ring.toys[1].advanced, 1);
   EXPECT_EQ(ring.toys[2].advanced, 0);
+}
+
+TEST(Engine, LongWindowsWhileAllAreSilentDelayNoMessage) {
+  Ring ring(4, nanoseconds(100), Time(7));
+  for (Toy& toy : ring.toys) toy.announces = true;
+  ring.toys[0].begin({Time(5), 3});
+  ring.toys[2].begin({microseconds(500), 5});  // silent for long, while the others pass messages on
+  const EngineStatistics statistics = ring.run({.window = nanoseconds(100), .threads = 1});
+  for (const Toy& toy : ring.toys) EXPECT_EQ(toy.late, 0);
+  EXPECT_EQ(ring.toys[3].seen.at(0).when, Time(5) + (nanoseconds(100) + Time(7)) * 3);
+  EXPECT_LE(statistics.windows, 12);
 }
 
 TEST(Engine, KeepsTheTypeOfAnException) {
