@@ -161,10 +161,10 @@ TEST(RunConfig, SaysThatATraceIsMissing) {
 
 TEST(SystemConfig, OverridesPartsOfANamedSystem) {
   const RunConfig config =
-      read_with({"network.link.bandwidth_GBps=300", "gpu.l2.ways=10", "switch_reduce.latency_ns=5"});
+      read_with({"network.link.bandwidth_GBps=300", "gpu.l2.ways=8", "switch_reduce.latency_ns=5"});
   EXPECT_EQ(config.system.network.link.bandwidth, gigabytes_per_second(300));
   EXPECT_EQ(config.system.network.links_per_gpu, 18U);
-  EXPECT_EQ(config.system.gpu.l2.ways, 10U);
+  EXPECT_EQ(config.system.gpu.l2.ways, 8U);
   EXPECT_EQ(config.system.switch_reduce.value().latency, nanoseconds(5));
   EXPECT_EQ(config.system.switch_reduce.value().table_bytes_per_port, 40960);
 }
