@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <sstream>
+#include <vector>
 
 #include "sim/config_file.h"
 #include "tests/sim/temporary_folder.h"
@@ -158,6 +161,19 @@ TEST(RunEndToEnd, ReplaysATraceWithItsKernelAsLongAsAlone) {
   const Json result = parse_json(ran.output, "stdout");
   EXPECT_EQ(result.at("status"), "ok");
   EXPECT_EQ(result.at("collectives").at(0).at("bytes"), 65'536 * 4);
+  std::istringstream rows(read_file(folder.path() / "out" / "kernels.csv"));
+  int kernels = 0;
+  for (std::string row; std::getline(rows, row);) {
+    if (row.find("elementwise_kernel") == std::string::npos) continue;
+    ++kernels;
+    // gpu, stream, name, phase, start_s, end_s, isolated_s, slowdown, ...
+    std::vector<std::string> cells;
+    std::istringstream line(row);
+    for (std::string cell; std::getline(line, cell, ',');) cells.push_back(cell);
+    ASSERT_GE(cells.size(), 8U) << row;
+    EXPECT_NEAR(std::stod(cells[6]), 5e-6, 0.02 * 5e-6) << row;
+  }
+  EXPECT_EQ(kernels, 2);  // one on each GPU
 }
 
 TEST(BadInputEndToEnd, TracesThatContradictThemselvesAreRefused) {
