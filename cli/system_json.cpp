@@ -49,7 +49,7 @@ template <class Fields>
 void l2_fields(Fields& f, L2Spec& l2) {
   f.count("bytes", l2.bytes, kLineBytes, std::int64_t{1} << 40);
   f.count("slices", l2.slices, 2, 256);
-  f.count("ways", l2.ways, 1, 16);
+  f.count("ways", l2.ways, 2, 16);
   f.refuse_unless(std::has_single_bit(l2.ways), "ways", fmt::format("expected a power of two, got {}", l2.ways));
   f.count("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
@@ -130,7 +130,7 @@ const EnumNames<Topology>& topology_names() {
 template <class Fields>
 void network_fields(Fields& f, NetworkSpec& network, std::uint32_t max_gpus) {
   f.choice("topology", network.topology, topology_names());
-  f.count("links_per_gpu", network.links_per_gpu, 1, 65536);
+  f.count("links_per_gpu", network.links_per_gpu, 1, 255);
   const bool switched = network.topology == Topology::switched;
   f.count("switches", network.switches, switched ? 1 : 0, switched ? 65536 : 0);
   f.object("link", [&](auto& link) { link_fields(link, network.link); });

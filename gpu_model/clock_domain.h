@@ -28,17 +28,18 @@ class ClockDomain {
   [[nodiscard]] constexpr SubCycle to_subcycles(Time t) const { return scale(t.count(), subcycles_); }
 
  private:
-  static constexpr int kFractionBits = 44;
+  static constexpr int kFractionBits = 56;
+  // Rounded down: the conversions round up, and a whole number of cycles stays one.
   static constexpr Int128 ratio(std::int64_t a, std::int64_t b, int shift) {
-    return ((static_cast<Int128>(a) << shift) + b / 2) / b;
+    return (static_cast<Int128>(a) << shift) / b;
   }
   static constexpr std::int64_t scale(std::int64_t t, Int128 factor) {
     const Int128 product = t * factor;
     return static_cast<std::int64_t>((product + (Int128{1} << kFractionBits) - 1) >> kFractionBits);
   }
 
-  Int128 femtoseconds_;  // of a subcycle, 44 fraction bits
-  Int128 subcycles_;     // in a femtosecond, 44 fraction bits
+  Int128 femtoseconds_;  // of a subcycle, 56 fraction bits
+  Int128 subcycles_;     // in a femtosecond, 56 fraction bits
 };
 
 }  // namespace weft

@@ -41,14 +41,29 @@ void count(LaneStatistics& statistics, Time start, Time duration, std::int64_t p
 }
 }  // namespace
 
+// The start of a transmission: in the gap that the other channel left, or behind all that is under way.
+Time Transmitter::take_lane(Lane& lane, std::size_t channel, Time ready, Time credit, Time duration) {
+  const Time possible = std::max(ready, credit);
+  Gap& gap = lane.gap;
+  if (const Time start = std::max(possible, gap.begin); gap.channel != channel && start + duration <= gap.end) {
+    gap.begin = start + duration;
+    return start;
+  }
+  const Time idle = std::max(ready, lane.free);
+  const Time start = std::max(idle, credit);
+  if (start > idle) gap = {idle, start, channel};
+  lane.free = start + duration;
+  return start;
+}
+
 Time Transmitter::transmit(Lane& lane, const Packet& packet, Time ready) {
-  CreditRing& credits = lane.credits[static_cast<std::size_t>(virtual_channel(packet.kind))];
-  const Time start = std::max({ready, lane.free, credits.usable_from[credits.first]});
-  credits.first = credits.first + 1 == spec_.credits ? 0 : credits.first + 1;
-  --credits.count;
+  const auto channel = static_cast<std::size_t>(virtual_channel(packet.kind));
+  CreditRing& credits = lane.credits[channel];
   const std::uint32_t flit_count = flits(spec_, packet);
   const Time duration = flit_time_[flit_count];
-  lane.free = start + duration;
+  const Time start = take_lane(lane, channel, ready, credits.usable_from[credits.first], duration);
+  credits.first = credits.first + 1 == spec_.credits ? 0 : credits.first + 1;
+  --credits.count;
   count(lane.statistics, start, duration, packet.payload, std::int64_t{flit_count} * spec_.flit_bytes);
   Packet sent = packet;
   sent.when = start + duration + spec_.latency;

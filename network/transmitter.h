@@ -67,14 +67,22 @@ class Transmitter {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
   };
+  // The lane is idle while a packet waits for a credit that is announced but has not come: packets of the other virtual
+  // channel go first.
+  struct Gap {
+    Time begin, end;
+    std::size_t channel = 0;  // that waits
+  };
   struct Lane {
     Time free;
+    Gap gap;
     CreditRing credits[kVirtualChannels];
     std::deque<Waiting> queue[kVirtualChannels];
     LaneStatistics statistics;
   };
 
   Time transmit(Lane& lane, const Packet& packet, Time ready);
+  static Time take_lane(Lane& lane, std::size_t channel, Time ready, Time credit, Time duration);
 
   LinkSpec spec_;
   std::vector<Time> flit_time_;  // by number of flits

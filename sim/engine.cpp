@@ -169,6 +169,8 @@ struct Engine::Impl : public sc_core::sc_module {
   void run_window(Time start) {
     Time first_message = Time::max();
     for (const ChipEntry& entry : chips) first_message = std::min(first_message, entry.chip->silent_until(start));
+    // Who is silent answers what it receives.
+    for (const Time arrival : inbox) first_message = std::min(first_message, std::max(start, arrival));
     const Time end = std::max(start, first_message == Time::max() ? start : first_message) + spec.window;
     active.clear();
     for (std::size_t i = 0; i < chips.size(); ++i) {

@@ -77,10 +77,12 @@ class Clock {
     const auto scaled = static_cast<Int128>(n) * kFsPerSecond;
     return Time(static_cast<std::int64_t>((scaled + hertz_ - 1) / hertz_));
   }
-  // The number of the first edge at or after t.
+  // The number of the first edge at or after t >= 0.
   [[nodiscard]] constexpr std::int64_t cycle_at_or_after(Time t) const {
-    const auto scaled = static_cast<Int128>(t.count()) * hertz_;
-    return static_cast<std::int64_t>((scaled + kFsPerSecond - 1) / kFsPerSecond);
+    if (t.count() <= 0) return 0;
+    // Edges are rounded up: edge n is at or after t where its exact time is after t - 1 fs.
+    const auto scaled = static_cast<Int128>(t.count() - 1) * hertz_;
+    return static_cast<std::int64_t>(scaled / kFsPerSecond) + 1;
   }
 
  private:

@@ -174,8 +174,8 @@ class SampleRun {
       for (std::uint32_t s = 0; s < 6; ++s) {
         const double busy = 0.21 + 0.012 * ((gpu * 5 + s * 3) % 7);
         const auto bytes = static_cast<std::int64_t>(busy * 25e9 * now_);
-        result_.links.push_back({fmt::format("gpu{}->switch{}", gpu, s), bytes, busy, 0.97});
-        result_.links.push_back({fmt::format("switch{}->gpu{}", s, gpu), bytes, busy, 0.96});
+        result_.links.push_back({fmt::format("gpu{}->switch{}", gpu, s), bytes, bytes, busy, 0.97});
+        result_.links.push_back({fmt::format("switch{}->gpu{}", s, gpu), bytes, bytes, busy, 0.96});
       }
     }
     for (std::uint32_t s = 0; s < 6; ++s) {

@@ -1,0 +1,187 @@
+// The program from outside: small simulations, the same bytes every time, and bad input that leaves nothing behind.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdlib>
+
+#include "sim/config_file.h"
+#include "tests/sim/temporary_folder.h"
+#include "traces/trace_file.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Ran {
+  int code = -1;
+  std::string output, errors;
+};
+
+// Runs `weft ARGUMENTS` (as a shell reads them) in `folder`.
+Ran weft(const std::string& arguments, const TemporaryFolder& folder) {
+  const TemporaryFolder logs;
+  const std::string command = "cd '" + folder.path().string() + "' && '" + WEFT_BINARY + "' " + arguments + " >'" +
+                              (logs.path() / "out").string() + "' 2>'" + (logs.path() / "err").string() + "'";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(logs.path() / "out"), read_file(logs.path() / "err")};
+}
+
+constexpr const char* kCollective = R"({"system": "hgx-h100", "gpus": 8, "all_reduce": {"algorithm": "in_switch"},
+  "workload": {"collective": "all_reduce", "bytes": 1048576}})";
+
+std::string without_engine(const std::filesystem::path& file) {
+  Json result = parse_json(read_file(file), "result");
+  EXPECT_EQ(result.erase("engine"), 1U);
+  return result.dump();
+}
+
+TEST(RunEndToEnd, WritesAllFilesOfACollective) {
+  const TemporaryFolder folder;
+  folder.write("e.json", kCollective);
+  const Ran ran = weft("run e.json -o out", folder);
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  for (const char* file : {"result.json", "config.json", "kernels.csv", "timeline.pftrace", "report.html"}) {
+    EXPECT_GT(std::filesystem::file_size(folder.path() / "out" / file), 0U) << file;
+  }
+  const Json result = parse_json(read_file(folder.path() / "out" / "result.json"), "result");
+  EXPECT_EQ(result.at("status"), "ok");
+  ASSERT_EQ(result.at("collectives").size(), 1U);
+  EXPECT_EQ(result.at("collectives").at(0).at("algorithm"), "in_switch");
+  EXPECT_GT(result.at("collectives").at(0).at("busbw_GBps").get<double>(), 1);
+  EXPECT_LT(result.at("collectives").at(0).at("busbw_GBps").get<double>(), 450 * 2 * 7.0 / 9);  // the links' bound
+  EXPECT_EQ(result.at("gpus").size(), 8U);
+}
+
+TEST(RunEndToEnd, FindsTheSameBytesEveryTimeAndOnAnyNumberOfThreads) {
+  const TemporaryFolder folder;
+  folder.write("e.json", kCollective);
+  ASSERT_EQ(weft("run e.json -o a", folder).code, 0);
+  ASSERT_EQ(weft("run e.json -o b --threads 2", folder).code, 0);
+  ASSERT_EQ(weft("run a/config.json -o c", folder).code, 0);  // the resolved configuration runs to the same result
+  const std::string first = without_engine(folder.path() / "a" / "result.json");
+  EXPECT_EQ(without_engine(folder.path() / "b" / "result.json"), first);
+  EXPECT_EQ(without_engine(folder.path() / "c" / "result.json"), first);
+  EXPECT_EQ(read_file(folder.path() / "a" / "kernels.csv"), read_file(folder.path() / "b" / "kernels.csv"));
+  EXPECT_EQ(read_file(folder.path() / "a" / "config.json"), read_file(folder.path() / "c" / "config.json"));
+}
+
+TEST(RunEndToEnd, PrintsTheResultOfAnyRunAsJson) {
+  const TemporaryFolder folder;
+  folder.write("e.json", kCollective);
+  const Ran ran = weft("run e.json --json --set all_reduce.algorithm=ring --set gpus=2", folder);
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  const Json result = parse_json(ran.output, "stdout");
+  EXPECT_EQ(result.at("schema"), "weft-result/1");
+  EXPECT_EQ(result.at("collectives").at(0).at("algorithm"), "ring");
+}
+
+// One line, and nothing else but what was there.
+void expect_refused(const Ran& ran, int code, const std::string& part, const TemporaryFolder& folder,
+                    std::size_t files) {
+  EXPECT_EQ(ran.code, code) << ran.errors;
+  EXPECT_THAT(ran.errors, StartsWith("weft: error: "));
+  EXPECT_EQ(std::count(ran.errors.begin(), ran.errors.end(), '\n'), 1) << ran.errors;
+  EXPECT_THAT(ran.errors, HasSubstr(part));
+  EXPECT_TRUE(ran.output.empty()) << ran.output;
+  EXPECT_EQ(folder.entries(), files);
+}
+
+TEST(BadInputEndToEnd, ConfigurationsAreRefused) {
+  const TemporaryFolder folder;
+  folder.write("e.json", kCollective);
+  const auto refused = [&](const std::string& set, const std::string& part) {
+    SCOPED_TRACE(set);
+    expect_refused(weft("run e.json -o out --set " + set, folder), 65, part, folder, 1);
+  };
+  refused("sytem=dgx-a100", "\"system\"");
+  refused("network.link.bandwidth_GBps=-1", "/network/link/bandwidth_GBps: expected");
+  refused("network.link.max_payload_bytes=64", "/network/link/max_payload_bytes: expected");
+  refused("network.links_per_gpu=65536", "/network/links_per_gpu: expected");
+  refused("switch_reduce=null", "in_switch");
+  refused("gpus=9", "/gpus: expected");
+  expect_refused(weft("run none.json -o out", folder), 66, "none.json", folder, 1);
+}
+
+TEST(BadInputEndToEnd, FilesThatAreNoTraceAreRefused) {
+  const TemporaryFolder folder;
+  folder.write("empty.json", "");
+  folder.write("empty.json.gz", "");
+  folder.write("other.json", R"({"what": ["is", "this"]})");
+  folder.write("e.json", R"({"system": "dgx-a100", "gpus": 2, "workload": {"trace": "t.json"}})");
+  for (const char* file : {"empty.json", "empty.json.gz", "other.json"}) {
+    SCOPED_TRACE(file);
+    expect_refused(weft(std::string("import kineto ") + file + " -o out.json.gz", folder), 65, file, folder, 4);
+    expect_refused(weft(std::string("run e.json -o out --set workload.trace=") + file, folder), 65, file, folder, 4);
+    expect_refused(weft(std::string("trace info ") + file, folder), 65, file, folder, 4);
+  }
+  expect_refused(weft("import kineto none.json -o out.json.gz", folder), 66, "none.json", folder, 4);
+}
+
+// Two ranks: a kernel on each of two streams and an all-reduce.
+Trace small_trace() {
+  Trace trace;
+  trace.source = "test";
+  trace.world_size = 2;
+  TraceRank rank;
+  rank.iterations = {{"step", Time(0), microseconds(100)}};
+  TraceOp kernel;
+  kernel.name = "elementwise_kernel";
+  kernel.iteration = 0;
+  kernel.stream = 7;
+  kernel.start = microseconds(10);
+  kernel.duration = microseconds(5);
+  kernel.shape = LaunchShape{{256, 1, 1}, {256, 1, 1}, 32, 0};
+  TraceOp collective;
+  collective.kind = TraceOpKind::collective;
+  collective.name = "ncclKernel_AllReduce";
+  collective.iteration = 0;
+  collective.stream = 20;
+  collective.issued = microseconds(1);
+  collective.start = microseconds(20);
+  collective.duration = microseconds(30);
+  collective.collective = TraceCollective{CollectiveKind::all_reduce, 65'536, DataType::fp32, 2, {0, 1}, "world"};
+  collective.waits = {0};
+  rank.ops = {kernel, collective};
+  trace.ranks.push_back(rank);
+  return trace;
+}
+
+TEST(RunEndToEnd, ReplaysATraceWithItsKernelAsLongAsAlone) {
+  const TemporaryFolder folder;
+  write_trace(small_trace(), folder.path() / "t.json");
+  folder.write("e.json", R"({"system": "dgx-a100", "gpus": 2, "workload": {"trace": "t.json"}})");
+  const Ran ran = weft("run e.json -o out --json", folder);
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  const Json result = parse_json(ran.output, "stdout");
+  EXPECT_EQ(result.at("status"), "ok");
+  EXPECT_EQ(result.at("collectives").at(0).at("bytes"), 65'536 * 4);
+}
+
+TEST(BadInputEndToEnd, TracesThatContradictThemselvesAreRefused) {
+  const TemporaryFolder folder;
+  write_trace(small_trace(), folder.path() / "t.json.gz");
+  write_trace(small_trace(), folder.path() / "t.json");
+  const std::string good = read_file(folder.path() / "t.json");
+  const auto after = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from << " in " << good;
+    return at == std::string::npos ? text : text.replace(at, from.size(), to);
+  };
+  const std::string packed = read_file(folder.path() / "t.json.gz");
+  folder.write("truncated.json.gz", packed.substr(0, packed.size() / 2));
+  folder.write("cycle.json", after("\"waits\":[[1,0]]", "\"waits\":[[0,1],[1,0]]"));
+  folder.write("group.json", after("[0,1],", "[0,5],"));
+  folder.write("e.json", R"({"system": "dgx-a100", "gpus": 2, "workload": {"trace": "t.json"}})");
+  for (const char* file : {"truncated.json.gz", "cycle.json", "group.json"}) {
+    SCOPED_TRACE(file);
+    expect_refused(weft(std::string("run e.json -o out --set workload.trace=") + file, folder), 65, file, folder, 6);
+    expect_refused(weft(std::string("trace info ") + file, folder), 65, file, folder, 6);
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,88 @@
+// What a run found: causes that sum, rows of collectives.
+#include "cli/gather.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "cli/run_config.h"
+#include "cli/simulate.h"
+
+namespace weft {
+namespace {
+
+double sum(const SlowdownByCause& causes) { return causes.compute_units + causes.hbm + causes.cache + causes.links; }
+
+KernelLedger ledger(std::mt19937& random) {
+  const auto some = [&] { return random() % 3 == 0 ? 0.0 : static_cast<double>(random() % 1'000'000); };
+  return {some(), some(), some(), some(), some(), some(), some()};
+}
+
+TEST(Attribute, CausesSumToTheAddedTimeWhateverTheLedgers) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 10'000; ++i) {
+    const KernelLedger together = ledger(random);
+    const KernelLedger alone = i % 10 == 0 ? together : ledger(random);
+    const double added = (static_cast<double>(random() % 2000) - 500) * 1e-7;
+    const SlowdownByCause causes = attribute(together, alone, added);
+    ASSERT_NEAR(sum(causes), added, 1e-12 * std::abs(added) + 1e-300);
+    if (added < 0) continue;
+    for (const double share : {causes.compute_units, causes.hbm, causes.cache, causes.links}) {
+      ASSERT_GE(share, -1e-12 * added);
+    }
+  }
+}
+
+TEST(Attribute, NamesWhatBlocksWaitedFor) {
+  const KernelLedger alone{.block_queue = 100, .block_resident = 1000, .pipe_wait = 50, .lines = 10};
+  KernelLedger queued = alone;
+  queued.block_queue = 500;
+  EXPECT_DOUBLE_EQ(attribute(queued, alone, 1e-6).compute_units, 1e-6);
+  KernelLedger memory = alone;
+  memory.block_resident = 3000;
+  memory.hbm_wait = 300;
+  memory.slice_wait = 50;
+  memory.miss_time = 50;
+  EXPECT_DOUBLE_EQ(attribute(memory, alone, 1e-6).hbm, 0.75e-6);
+  EXPECT_DOUBLE_EQ(attribute(memory, alone, 1e-6).cache, 0.25e-6);
+  EXPECT_DOUBLE_EQ(attribute(memory, alone, 1e-6).compute_units, 0);
+}
+
+TEST(Attribute, NothingAddedHasNoCauses) { EXPECT_EQ(sum(attribute({}, {}, 0)), 0); }
+
+TEST(Gather, ReportsACollectiveAsNcclTestsDoes) {
+  const Json document{{"system", "hgx-h100"},
+                      {"gpus", 4},
+                      {"workload", {{"collective", "all_reduce"}, {"bytes", 1 << 20}}},
+                      {"all_reduce", {{"algorithm", "ring"}}},
+                      {"iterations", 2}};
+  const RunResult result = simulate(read_run_config(document, "test.json"), {});
+  EXPECT_EQ(result.status, "ok");
+  ASSERT_EQ(result.collectives.size(), 2U);
+  double before = 0;
+  for (const CollectiveResult& row : result.collectives) {
+    EXPECT_EQ(row.kind, "all_reduce");
+    EXPECT_EQ(row.algorithm, "ring");
+    EXPECT_EQ(row.bytes, 1 << 20);
+    EXPECT_EQ(row.ranks, 4U);
+    EXPECT_GE(row.start_s, before);
+    EXPECT_NEAR(row.algbw_GBps, (1 << 20) * 1e-9 / (row.end_s - row.start_s), 1e-6);
+    EXPECT_NEAR(row.busbw_GBps, row.algbw_GBps * 1.5, 1e-6);  // 2 (n-1) / n
+    before = row.end_s;
+  }
+  ASSERT_EQ(result.gpus.size(), 4U);
+  EXPECT_EQ(result.operations.size(), 8U);
+  EXPECT_EQ(result.links.size(), 2U * 4 * 18);
+  for (const LinkResult& link : result.links) {
+    EXPECT_GT(link.bytes, 0) << link.name;
+    EXPECT_GT(link.wire_bytes, link.bytes) << link.name;
+    EXPECT_LE(link.busy_fraction, 1) << link.name;
+    EXPECT_LE(link.busy_fraction, link.peak_fraction + 1e-9) << link.name;
+  }
+  EXPECT_GT(result.engine.packets, 0);
+  EXPECT_GT(result.engine.memory_transactions, 0);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,227 @@
+// Machines of GPUs and switches: what collectives move, the same result every time, and what one GPU of a preset does.
+#include "cli/machine.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <map>
+
+#include "cli/programs.h"
+#include "cli/run_config.h"
+#include "cli/system_of.h"
+#include "network/ring_schedule.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kFlagBytes = 16;  // of a flag on a link
+
+// An all-reduce on H100s with few compute units.
+RunConfig all_reduce(std::int64_t bytes, const std::string& algorithm, std::uint32_t gpus = 8) {
+  const Json document{{"system", "hgx-h100"},
+                      {"gpus", gpus},
+                      {"workload", {{"collective", "all_reduce"}, {"bytes", bytes}}},
+                      {"all_reduce", {{"algorithm", algorithm}}}};
+  RunConfig config = read_run_config(document, "test.json");
+  config.system.gpu.compute_units = 24;
+  return config;
+}
+
+// A configuration's machine, and that it ran to its end.
+struct Ran {
+  explicit Ran(const RunConfig& config) : programs(make_programs(config, notes)), scripts(config, programs) {
+    std::vector<GpuWork> work;
+    for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
+    machine = std::make_unique<Machine>(config.system, work);
+    finished = machine->run(config.threads, {});
+  }
+  // Payload bytes by direction: "gpu3->" is what GPU 3 sends, "->gpu3" what it gets.
+  [[nodiscard]] std::map<std::string, std::int64_t> bytes() const {
+    std::map<std::string, std::int64_t> sums;
+    for (const Machine::Link& link : machine->links()) {
+      const std::string name = link.name.substr(0, link.name.find('.'));
+      const std::size_t arrow = name.find("->");
+      sums[name.substr(0, arrow + 2)] += link.statistics->payload_bytes;
+      sums[name.substr(arrow)] += link.statistics->payload_bytes;
+    }
+    return sums;
+  }
+  std::vector<std::string> notes;
+  std::vector<Program> programs;
+  Scripts scripts;
+  std::unique_ptr<Machine> machine;
+  bool finished = false;
+};
+
+// Flags that a rank of a ring sends: one with each slice it passes on, one for each it took.
+std::int64_t ring_flag_bytes(const RunConfig& config, std::int64_t bytes, std::uint32_t rank, std::uint32_t channels) {
+  std::int64_t flags = 0;
+  for (std::uint32_t channel = 0; channel < channels; ++channel) {
+    for (const RingSlice& slice : ring_schedule(CollectiveKind::all_reduce, config.system.collectives.ring, bytes, rank,
+                                                config.gpus, channel, channels)) {
+      flags += (slice.sends ? 1 : 0) + (slice.receives ? 1 : 0);
+    }
+  }
+  return flags * kFlagBytes;
+}
+
+constexpr std::int64_t kSize = 4 << 20;
+
+TEST(MachineFormula, RingMovesTwiceTheSizeLessAShare) {
+  const RunConfig config = all_reduce(kSize, "ring");
+  const Ran ran(config);
+  ASSERT_TRUE(ran.finished);
+  const auto bytes = ran.bytes();
+  const std::uint32_t channels = ran.scripts.collectives().front().plan.channels;
+  for (std::uint32_t g = 0; g < 8; ++g) {
+    const std::int64_t expected = 2 * kSize * 7 / 8 + ring_flag_bytes(config, kSize, g, channels);
+    EXPECT_EQ(bytes.at("gpu" + std::to_string(g) + "->"), expected) << g;
+  }
+  for (std::uint32_t g = 0; g < 8; ++g) {
+    const auto got = static_cast<double>(bytes.at("->gpu" + std::to_string(g)));
+    EXPECT_NEAR(got, 2.0 * kSize * 7 / 8, 0.01 * kSize) << g;
+  }
+}
+
+TEST(MachineFormula, InSwitchMovesTheSizeAndAShare) {
+  const Ran ran(all_reduce(kSize, "in_switch"));
+  ASSERT_TRUE(ran.finished);
+  const auto bytes = ran.bytes();
+  // Two signals a loop and channel: one of the rank out, those of all ranks in. Pieces are 16 KiB on 16 channels.
+  const std::int64_t loops = kSize / (8 * 16 * (16 << 10)) * 16;
+  for (std::uint32_t g = 0; g < 8; ++g) {
+    EXPECT_EQ(bytes.at("gpu" + std::to_string(g) + "->"), kSize + kSize / 8 + 2 * loops * kFlagBytes) << g;
+    EXPECT_EQ(bytes.at("->gpu" + std::to_string(g)), kSize + kSize / 8 + 8 * 2 * loops * kFlagBytes) << g;
+  }
+  std::int64_t reduced = 0;
+  std::int64_t multicast = 0;
+  for (std::size_t s = 0; s < ran.machine->switches(); ++s) {
+    reduced += ran.machine->switch_at(s).reducer()->statistics().reduced_bytes;
+    multicast += ran.machine->switch_at(s).statistics().multicast_bytes;
+  }
+  EXPECT_EQ(reduced, kSize);
+  EXPECT_EQ(multicast, kSize);
+}
+
+TEST(Machine, InSwitchWithATableOfOneEntryStallsAndFinishes) {
+  RunConfig config = all_reduce(256 << 10, "in_switch", 4);
+  config.system.switch_reduce->table_bytes_per_port = config.system.switch_reduce->entry_bytes;
+  const Ran ran(config);
+  EXPECT_TRUE(ran.finished);
+  for (std::size_t s = 0; s < ran.machine->switches(); ++s) {
+    const ReducerStatistics reducer = ran.machine->switch_at(s).reducer()->statistics();
+    EXPECT_GT(reducer.stalled, Time(0));
+    EXPECT_EQ(reducer.table_high_water_bytes, config.system.switch_reduce->entry_bytes);
+  }
+}
+
+TEST(Machine, FullyConnectedGpusNeedNoSwitch) {
+  RunConfig config = all_reduce(1 << 20, "ring", 4);
+  config.system.network.topology = Topology::fully_connected;
+  config.system.network.links_per_gpu = 12;
+  config.system.network.switches = 0;
+  config.system.switch_reduce.reset();
+  const Ran ran(config);
+  ASSERT_TRUE(ran.finished);
+  EXPECT_EQ(ran.machine->switches(), 0U);
+  EXPECT_EQ(ran.machine->links().size(), 4U * 3 * 4);
+  const std::uint32_t channels = ran.scripts.collectives().front().plan.channels;
+  for (std::uint32_t g = 0; g < 4; ++g) {
+    EXPECT_EQ(ran.bytes().at("gpu" + std::to_string(g) + "->"),
+              2 * (1 << 20) * 3 / 4 + ring_flag_bytes(config, 1 << 20, g, channels));
+  }
+}
+
+TEST(Machine, AReceiverThatReadsMovesTheSameBytes) {
+  RunConfig config = all_reduce(1 << 20, "ring", 4);
+  config.system.collectives.ring.receiver_reads = true;
+  const Ran ran(config);
+  ASSERT_TRUE(ran.finished);
+  const std::uint32_t channels = ran.scripts.collectives().front().plan.channels;
+  for (std::uint32_t g = 0; g < 4; ++g) {
+    EXPECT_EQ(ran.bytes().at("gpu" + std::to_string(g) + "->"),
+              2 * (1 << 20) * 3 / 4 + ring_flag_bytes(config, 1 << 20, g, channels));
+  }
+}
+
+TEST(Machine, AGpuThatWaitsForeverIsADeadlock) {
+  RunConfig config = all_reduce(1 << 20, "ring", 2);
+  std::vector<std::string> notes;
+  std::vector<Program> programs = make_programs(config, notes);
+  const Scripts scripts(config, programs);
+  const Program nothing{.ops = {}, .priorities = {0}, .memory = {}};
+  GpuWork idle = scripts.work(1);
+  idle.program = &nothing;
+  idle.scripts.clear();
+  Machine machine(config.system, {scripts.work(0), idle});
+  EXPECT_FALSE(machine.run(1, {}));
+}
+
+// When the operations of all GPUs began and ended, from a child process: an engine runs once a process.
+std::vector<std::int64_t> times_in_child(const RunConfig& config) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<std::int64_t> times;
+    const Ran ran(config);
+    for (std::size_t g = 0; g < ran.machine->gpus(); ++g) {
+      for (const OpTimes& op : ran.machine->gpu(g).times()) times.insert(times.end(), {op.start, op.end});
+    }
+    times.push_back(ran.machine->end().count());
+    const auto size = static_cast<ssize_t>(times.size() * sizeof times[0]);
+    const bool written = write(ends[1], times.data(), static_cast<std::size_t>(size)) == size;
+    _exit(written ? 0 : 1);
+  }
+  close(ends[1]);
+  std::vector<std::int64_t> times;
+  std::int64_t time = 0;
+  while (read(ends[0], &time, sizeof time) == static_cast<ssize_t>(sizeof time)) times.push_back(time);
+  close(ends[0]);
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  return times;
+}
+
+TEST(Machine, RunsTheSameEveryTimeAndOnAnyNumberOfThreads) {
+  for (const char* algorithm : {"ring", "in_switch"}) {
+    RunConfig config = all_reduce(1 << 20, algorithm);
+    const std::vector<std::int64_t> first = times_in_child(config);
+    EXPECT_EQ(first.size(), 8U * 2 + 1);
+    EXPECT_EQ(times_in_child(config), first) << algorithm;
+    config.threads = 2;
+    EXPECT_EQ(times_in_child(config), first) << algorithm;
+  }
+}
+
+TEST(MachineFormula, AStreamingKernelOfAnH100ReachesItsMemorysBandwidth) {
+  const GpuSpec spec = preset_system("hgx-h100").gpu;
+  constexpr std::int64_t kBytes = 96 << 20;
+  Program program;
+  program.priorities = {0};
+  program.ops.resize(1);
+  KernelDemand& demand = program.ops.front().kernel;
+  demand.shape.grid = {kBytes >> 15, 1, 1};
+  demand.shape.block = {512, 1, 1};
+  demand.iterations = 8;
+  demand.reads = {{.base = 1 << 28, .bytes_per_block = 1 << 15}};
+  GpuWork work;
+  work.program = &program;
+  work.scripts = {nullptr};
+  Gpu gpu(GpuId{0}, spec, work, LinkPorts());
+  run_alone(gpu);
+  ASSERT_TRUE(gpu.done());
+  EXPECT_EQ(gpu.l2().hbm().statistics().read_bytes, kBytes);
+  const OpTimes& times = gpu.times().front();
+  const double taken = to_seconds(gpu.clock().to_time(times.end - times.start));
+  const double expected =
+      static_cast<double>(kBytes) / (static_cast<double>(spec.hbm.bandwidth.count()) * (1 - spec.hbm.refresh_share));
+  EXPECT_GE(taken, expected);
+  EXPECT_LE(taken, expected * 1.05);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,159 @@
+// Host and streams: order, waits, delays, issue times.
+#include "gpu_model/frontend.h"
+
+#include <gtest/gtest.h>
+
+#include "sim/error.h"
+#include "tests/gpu_model/small_gpu.h"
+
+namespace weft {
+namespace {
+
+constexpr SubCycle n(std::int64_t whole) { return cycles(whole); }
+
+// The books of a program under the small GPU's launch times: 1000 a launch, 2000 on the way, 3000 a collective.
+struct Host {
+  explicit Host(std::vector<ProgramOp> ops, std::uint32_t gpus_per_process = 1, std::size_t streams = 2)
+      : program(program_of(std::move(ops), streams)),
+        frontend(program, small_gpu().launch, gpus_per_process, ClockDomain(megahertz(1000))) {}
+  // Issues all that the host can issue, each arriving at once; returns what may start.
+  std::vector<std::uint32_t> issue_all(SubCycle from) {
+    std::vector<std::uint32_t> ready;
+    std::optional<SubCycle> at = from;
+    while (at) {
+      now = *at;
+      const auto issue = frontend.step(now);
+      if (!issue) break;
+      if (issue->op && frontend.arrived(*issue->op)) ready.push_back(issue->op->value);
+      at = issue->next_step;
+    }
+    return ready;
+  }
+  std::vector<std::uint32_t> complete(std::uint32_t op, SubCycle when) {
+    std::vector<OpId> ready;
+    host_goes_on = frontend.completed(OpId{op}, when, ready);
+    std::vector<std::uint32_t> numbers;
+    for (const OpId next : ready) numbers.push_back(next.value);
+    return numbers;
+  }
+  Program program;
+  Frontend frontend;
+  SubCycle now = 0;
+  bool host_goes_on = false;
+};
+
+ProgramOp op_on(std::uint32_t stream, std::vector<OpId> waits = {}) {
+  ProgramOp op;
+  op.stream = StreamId{stream};
+  op.waits = std::move(waits);
+  return op;
+}
+
+ProgramOp host_wait(std::vector<OpId> waits) {
+  ProgramOp op;
+  op.kind = ProgramOpKind::host_wait;
+  op.waits = std::move(waits);
+  return op;
+}
+
+TEST(Frontend, IssuesOneOperationAfterAnother) {
+  Host host({op_on(0), op_on(0), op_on(1)});
+  EXPECT_EQ(host.frontend.first_step(), n(1000));
+  const auto first = host.frontend.step(n(1000));
+  ASSERT_TRUE(first && first->op);
+  EXPECT_EQ(first->op->value, 0U);
+  EXPECT_EQ(first->arrives, n(3000));
+  EXPECT_EQ(first->next_step, n(2000));
+  EXPECT_EQ(host.frontend.all_times()[0].called, 0);
+  host.frontend.step(n(2000));
+  const auto last = host.frontend.step(n(3000));
+  EXPECT_EQ(last->op->value, 2U);
+  EXPECT_EQ(last->next_step, std::nullopt);
+  EXPECT_EQ(host.frontend.step(n(4000)), std::nullopt);
+}
+
+TEST(Frontend, AStreamRunsInOrderAndStreamsBesideEachOther) {
+  Host host({op_on(0), op_on(0), op_on(1)});
+  EXPECT_EQ(host.issue_all(n(1000)), (std::vector<std::uint32_t>{0, 2}));
+  EXPECT_EQ(host.complete(2, n(5000)), std::vector<std::uint32_t>{});
+  EXPECT_EQ(host.complete(0, n(6000)), std::vector<std::uint32_t>{1});
+  EXPECT_EQ(host.frontend.all_times()[1].unblocked, n(6000));
+  EXPECT_FALSE(host.frontend.done());
+  host.complete(1, n(7000));
+  EXPECT_TRUE(host.frontend.done());
+}
+
+TEST(Frontend, EventWaitsHoldOtherStreamsBack) {
+  Host host({op_on(0), op_on(1, {OpId{0}}), op_on(1), op_on(0, {OpId{1}, OpId{0}})});
+  EXPECT_EQ(host.issue_all(n(1000)), (std::vector<std::uint32_t>{0}));
+  EXPECT_EQ(host.complete(0, n(5000)), std::vector<std::uint32_t>{1});
+  EXPECT_EQ(host.complete(1, n(6000)), (std::vector<std::uint32_t>{2, 3}));
+}
+
+TEST(Frontend, AnOperationStartsNotBeforeItArrived) {
+  Host host({op_on(0), op_on(0)});
+  host.frontend.step(n(1000));
+  EXPECT_TRUE(host.frontend.arrived(OpId{0}));
+  EXPECT_EQ(host.complete(0, n(1500)), std::vector<std::uint32_t>{});
+  host.frontend.step(n(2000));
+  EXPECT_TRUE(host.frontend.arrived(OpId{1}));
+}
+
+TEST(Frontend, AHostWaitStopsTheHost) {
+  Host host({op_on(0), op_on(1), host_wait({OpId{0}, OpId{1}}), op_on(0)});
+  EXPECT_EQ(host.issue_all(n(1000)), (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_EQ(host.now, n(2000));  // it comes to the wait with its last launch
+  host.complete(1, n(5000));
+  EXPECT_FALSE(host.host_goes_on);
+  host.complete(0, n(9000));
+  EXPECT_TRUE(host.host_goes_on);
+  EXPECT_EQ(host.issue_all(n(11'000)), (std::vector<std::uint32_t>{3}));
+  EXPECT_EQ(host.frontend.all_times()[2].end, n(11'000));
+  EXPECT_EQ(host.frontend.all_times()[3].called, n(11'000));
+}
+
+TEST(Frontend, AHostWaitForWhatIsOverCostsNothing) {
+  Host host({op_on(0), host_wait({OpId{0}}), op_on(0)});
+  host.frontend.step(n(1000));
+  static_cast<void>(host.frontend.arrived(OpId{0}));
+  host.complete(0, n(1500));
+  EXPECT_FALSE(host.host_goes_on);
+  EXPECT_EQ(host.issue_all(n(2000)), (std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(host.now, n(3000));
+}
+
+TEST(Frontend, HostDelaysContainTheLaunch) {
+  std::vector<ProgramOp> ops = {op_on(0), op_on(0), op_on(0)};
+  ops[0].host_delay = nanoseconds(400);  // shorter than a launch
+  ops[1].host_delay = nanoseconds(5000);
+  Host host(ops);
+  EXPECT_EQ(host.frontend.first_step(), n(1000));
+  EXPECT_EQ(host.frontend.step(n(1000))->next_step, n(6000));
+  EXPECT_EQ(host.frontend.step(n(6000))->next_step, n(7000));
+  EXPECT_EQ(host.frontend.all_times()[1].called, n(5000));
+}
+
+TEST(Frontend, CollectivesTakeTheHostForEachGpuOfItsProcess) {
+  std::vector<ProgramOp> ops = {op_on(0), op_on(1)};
+  ops[1].kind = ProgramOpKind::collective;
+  Host one(ops, 1);
+  EXPECT_EQ(one.frontend.step(n(1000))->next_step, n(1000 + 3000));
+  Host eight(ops, 8);
+  EXPECT_EQ(eight.frontend.step(n(1000))->next_step, n(1000 + 8 * 3000));
+  eight.frontend.step(n(25'000));
+  EXPECT_EQ(eight.frontend.all_times()[1].called, n(1000));
+}
+
+TEST(Frontend, RefusesProgramsThatWaitForLaterOperations) {
+  EXPECT_THROW(Host({op_on(0, {OpId{1}}), op_on(0)}), InternalError);
+  EXPECT_THROW(Host({op_on(2)}), InternalError);
+}
+
+TEST(Frontend, AnEmptyProgramIsDone) {
+  Host host({});
+  EXPECT_EQ(host.frontend.first_step(), std::nullopt);
+  EXPECT_TRUE(host.frontend.done());
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,212 @@
+// A whole GPU alone: exact unloaded times, waves of blocks, resident communication, flags.
+#include "gpu_model/gpu.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/gpu_model/small_gpu.h"
+
+namespace weft {
+namespace {
+
+// Of the small GPU, in cycles: a block is started; a request is on its way; a slice passes 128 B; HBM; the way back.
+constexpr double kBlockStart = 1;
+constexpr double kRequest = 40;
+constexpr double kSlice = 2;
+constexpr double kHbm = 200;
+constexpr double kResponse = 58;
+constexpr double kHit = kRequest + kSlice + kResponse;
+
+constexpr Operand kOneLine{.base = 1 << 20, .bytes_per_block = 128};
+
+double start_of(const Gpu& gpu, std::size_t op) {
+  return static_cast<double>(gpu.times()[op].start) / static_cast<double>(kCycle);
+}
+double end_of(const Gpu& gpu, std::size_t op) {
+  return static_cast<double>(gpu.times()[op].end) / static_cast<double>(kCycle);
+}
+
+// A block that only computes for `computed` cycles, as large as a unit.
+KernelDemand whole_units(std::uint32_t blocks, double computed) {
+  KernelDemand demand = grid_of(blocks);
+  demand.shape.shared_memory_bytes = 64 << 10;
+  demand.extra_cycles_per_block = computed;
+  return demand;
+}
+
+TEST(Gpu, AKernelStartsAfterIssueTransportAndLaunch) {
+  AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(1, 10))}));
+  const Gpu& gpu = alone.run();
+  EXPECT_EQ(start_of(gpu, 0), 1000 + 2000 + 500);
+  EXPECT_TRUE(gpu.done());
+}
+
+TEST(Gpu, QueuedKernelsFollowAtTheDevicesLatency) {
+  AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(1, 5000)), kernel_op(whole_units(1, 10))}));
+  const Gpu& gpu = alone.run();
+  EXPECT_EQ(start_of(gpu, 1), end_of(gpu, 0) + 500);
+}
+
+TEST(Gpu, ALoadTakesTheUnloadedLatencyOfItsLevel) {
+  KernelDemand demand = grid_of(1);
+  demand.reads = {kOneLine};
+  AloneGpu alone(small_gpu(), program_of({kernel_op(demand), kernel_op(demand)}));
+  const Gpu& gpu = alone.run();
+  EXPECT_EQ(alone.duration(0), kBlockStart + kHit + kHbm);
+  EXPECT_EQ(alone.duration(1), kBlockStart + kHit);
+  EXPECT_EQ(gpu.l2().hbm().statistics().read_bytes, 128);
+  EXPECT_EQ(gpu.statistics().memory_transactions, 2);
+}
+
+TEST(Gpu, AKernelEndsWhenItsStoresAreDone) {
+  KernelDemand demand = grid_of(1);
+  demand.writes = {kOneLine};
+  AloneGpu alone(small_gpu(), program_of({kernel_op(demand)}));
+  alone.run();
+  EXPECT_EQ(alone.duration(0), kBlockStart + kHit);
+}
+
+TEST(Gpu, RoundsLoadComputeAndStore) {
+  KernelDemand demand = grid_of(1);
+  demand.reads = {kOneLine};
+  demand.writes = {{.base = 2 << 20, .bytes_per_block = 128}};
+  demand.flops[2] = 64 * 1000;
+  AloneGpu alone(small_gpu(), program_of({kernel_op(demand)}));
+  alone.run();
+  EXPECT_EQ(alone.duration(0), kBlockStart + kHit + kHbm + 1000 + kHit);
+}
+
+TEST(Gpu, L1ServesWhatABlockOfTheSameKernelLoaded) {
+  GpuSpec spec = small_gpu();
+  spec.compute_units = 1;
+  spec.compute_unit.l1_bytes = 128 << 10;
+  spec.compute_unit.l1_latency_cycles = 30;
+  KernelDemand demand = whole_units(2, 0);  // one after the other on the one unit
+  demand.reads = {{.base = 1 << 20, .bytes_per_block = 128, .modulo = 1}};
+  AloneGpu alone(spec, program_of({kernel_op(demand), kernel_op(demand)}));
+  alone.run();
+  EXPECT_EQ(alone.duration(0), kBlockStart + kHit + kHbm + kBlockStart + 30);
+  EXPECT_EQ(alone.duration(1), kBlockStart + kHit + kBlockStart + 30);  // the L1 forgets between kernels
+}
+
+TEST(Gpu, OneBlockMoreThanFitsTakesASecondWave) {
+  for (const std::uint32_t blocks : {1U, 4U, 5U, 8U, 9U}) {
+    AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(blocks, 1000))}));
+    const Gpu& gpu = alone.run();
+    const double waves = (blocks + 3) / 4;
+    EXPECT_NEAR(alone.duration(0), 1000 * waves, 5 * waves) << blocks;
+    EXPECT_NEAR(gpu.statistics().unit_seconds_compute * 1e9, 1000.0 * blocks, 5.0 * blocks);
+  }
+}
+
+TEST(Gpu, BlocksThatFitTogetherShareThePipe) {
+  KernelDemand demand = grid_of(16);  // four a unit
+  demand.extra_cycles_per_block = 1000;
+  AloneGpu alone(small_gpu(), program_of({kernel_op(demand)}));
+  const Gpu& gpu = alone.run();
+  EXPECT_NEAR(alone.duration(0), 4000, 20);
+  const double waited = gpu.ledger(OpId{0}).pipe_wait / static_cast<double>(kCycle);
+  EXPECT_NEAR(waited, 4 * (1000 + 2000 + 3000), 100);
+}
+
+ProgramOp collective_op(std::uint32_t stream) {
+  ProgramOp op;
+  op.kind = ProgramOpKind::collective;
+  op.name = "all_reduce";
+  op.stream = StreamId{stream};
+  return op;
+}
+
+// A block that fills a unit and waits for flag 0 to count to `value`.
+ScriptedKernel resident_block(std::uint32_t value) {
+  ScriptedKernel kernel;
+  kernel.threads_per_block = 2048;
+  WarpScript script;
+  Phase phase;
+  phase.wait({.flag = 0, .value = value});
+  script.phases = {phase};
+  script.lines_in_flight = 16;
+  kernel.blocks = {{script}};
+  return kernel;
+}
+
+TEST(Gpu, AResidentCommunicationBlockTakesItsUnitAway) {
+  AloneGpu alone(small_gpu(), program_of({collective_op(0), kernel_op(whole_units(4, 1000), 1)}, 2));
+  const ScriptedKernel waits = resident_block(1);
+  alone.script(0, &waits, 1);
+  const Gpu& gpu = alone.run();
+  EXPECT_NEAR(alone.duration(1), 2000, 10);
+  EXPECT_FALSE(gpu.done());  // nobody ever counts the flag
+  EXPECT_EQ(gpu.times()[0].end, -1);
+}
+
+TEST(Gpu, AFlagThatCountsFarEnoughReleasesWhoWaits) {
+  ScriptedKernel posts;
+  posts.threads_per_block = 32;
+  WarpScript script;
+  Phase phase;
+  phase.store({.first = 4096, .lines = 1});
+  phase.post({.flag = 0});
+  script.phases = {phase, phase};
+  script.lines_in_flight = 16;
+  posts.blocks = {{script}};
+  const ScriptedKernel waits = resident_block(2);
+  AloneGpu alone(small_gpu(), program_of({collective_op(0), collective_op(1)}, 2));
+  alone.script(0, &waits, 1);
+  alone.script(1, &posts, 1);
+  const Gpu& gpu = alone.run();
+  EXPECT_TRUE(gpu.done());
+  // Two phases, each with its fence: the post leaves when the store is done.
+  const double posted = start_of(gpu, 1) + kBlockStart + 2 * kHit;
+  EXPECT_EQ(end_of(gpu, 1), posted);
+  EXPECT_EQ(end_of(gpu, 0), posted + kRequest + kResponse);
+}
+
+TEST(Gpu, HigherPriorityTakesTheFreeUnitFirst) {
+  // A kernel of three waves; a small one comes later on a stream of higher priority.
+  Program program = program_of({kernel_op(whole_units(12, 10'000)), kernel_op(whole_units(4, 100), 1)}, 2);
+  program.priorities = {0, 5};
+  AloneGpu alone(small_gpu(), program);
+  const Gpu& gpu = alone.run();
+  EXPECT_LT(end_of(gpu, 1), start_of(gpu, 0) + 10'000 + 200);
+  program.priorities = {0, 0};
+  AloneGpu equal(small_gpu(), program);
+  EXPECT_GT(end_of(equal.run(), 1), start_of(gpu, 0) + 30'000);
+}
+
+TEST(Gpu, CopiesGoThroughTheCopyEngineAndLeaveTheUnitsAlone) {
+  ScriptedKernel copy;
+  WarpScript script;
+  Phase phase;
+  phase.store({.first = 4096, .lines = 1024});
+  phase.rounds = 32;
+  phase.stages = 8;
+  script.phases = {phase};
+  script.lines_in_flight = 256;
+  copy.blocks = {{script}};
+  ProgramOp op;
+  op.kind = ProgramOpKind::copy;
+  op.stream = StreamId{0};
+  AloneGpu alone(small_gpu(), program_of({op, kernel_op(whole_units(4, 1000), 1)}, 2));
+  alone.script(0, &copy, 0);
+  const Gpu& gpu = alone.run();
+  EXPECT_NEAR(alone.duration(0), 1024 * 4, 200);  // 32 B a cycle
+  EXPECT_NEAR(alone.duration(1), 1000, 10);
+  EXPECT_EQ(gpu.statistics().unit_seconds_communication, 0);
+}
+
+TEST(Gpu, TwoRunsAreTheSame) {
+  KernelDemand demand = grid_of(100);
+  demand.iterations = 4;
+  demand.reads = {{.base = 0, .bytes_per_block = 4096}, {.base = 1 << 20, .bytes_per_block = 8192, .modulo = 7}};
+  demand.writes = {{.base = 4 << 20, .bytes_per_block = 2000}};
+  const Program program = program_of({kernel_op(demand), kernel_op(demand, 1)}, 2);
+  AloneGpu a(small_gpu(), program);
+  AloneGpu b(small_gpu(), program);
+  const Gpu& first = a.run();
+  const Gpu& second = b.run();
+  for (std::size_t op = 0; op < 2; ++op) EXPECT_EQ(first.times()[op].end, second.times()[op].end);
+  EXPECT_EQ(first.statistics().memory_transactions, second.statistics().memory_transactions);
+}
+
+}  // namespace
+}  // namespace weft

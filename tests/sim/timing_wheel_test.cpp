@@ -1,0 +1,130 @@
+// The event queue of a chip, against what a sorted queue would do.
+#include "sim/timing_wheel.h"
+
+#include <gtest/gtest.h>
+
+#include <queue>
+#include <random>
+#include <vector>
+
+namespace weft {
+namespace {
+
+using Wheel = TimingWheel<int>;
+using Handled = std::vector<std::pair<std::int64_t, int>>;
+
+Handled run(Wheel& wheel, std::int64_t end) {
+  Handled handled;
+  wheel.run_until(end, [&](int event) { handled.emplace_back(wheel.now(), event); });
+  return handled;
+}
+
+TEST(TimingWheel, HandlesEventsByTickThenByInsertion) {
+  Wheel wheel;
+  wheel.push(7, 1);
+  wheel.push(3, 2);
+  wheel.push(7, 3);
+  wheel.push(3, 4);
+  EXPECT_EQ(wheel.next(), 3);
+  EXPECT_EQ(run(wheel, 100), (Handled{{3, 2}, {3, 4}, {7, 1}, {7, 3}}));
+  EXPECT_TRUE(wheel.empty());
+  EXPECT_EQ(wheel.next(), Wheel::kNever);
+  EXPECT_EQ(wheel.now(), 100);
+}
+
+TEST(TimingWheel, LeavesEventsAtTheEndForTheNextRun) {
+  Wheel wheel;
+  wheel.push(10, 1);
+  EXPECT_EQ(run(wheel, 10), Handled{});
+  EXPECT_EQ(wheel.now(), 10);
+  EXPECT_EQ(run(wheel, 11), (Handled{{10, 1}}));
+}
+
+TEST(TimingWheel, HandlesWhatHandlersPushIntoTheSameTick) {
+  Wheel wheel;
+  wheel.push(5, 50);  // each pushes the next until 0: over several chunks, and the pool moves
+  wheel.push(5, 0);
+  std::vector<int> order;
+  wheel.run_until(6, [&](int event) {
+    order.push_back(event);
+    for (int i = 0; event > 0 && i < 2 && order.size() + 1 < 200; ++i) wheel.push(5, event - 1);
+  });
+  ASSERT_GT(order.size(), 100U);
+  EXPECT_EQ((std::vector<int>(order.begin(), order.begin() + 6)), (std::vector<int>{50, 0, 49, 49, 48, 48}));
+  EXPECT_TRUE(wheel.empty());
+}
+
+TEST(TimingWheel, FarEventsComeBeforeThosePushedLaterForTheirTick) {
+  Wheel wheel;
+  wheel.push(1'000'000, 1);
+  wheel.push(999'999, 2);
+  wheel.push(1'000'000, 3);
+  EXPECT_EQ(wheel.next(), 999'999);
+  Handled handled;
+  wheel.run_until(2'000'000, [&](int event) {
+    handled.emplace_back(wheel.now(), event);
+    if (event == 2) wheel.push(1'000'000, 4);
+  });
+  EXPECT_EQ(handled, (Handled{{999'999, 2}, {1'000'000, 1}, {1'000'000, 3}, {1'000'000, 4}}));
+}
+
+TEST(TimingWheel, JumpsOverEmptyTimeAndAdmitsWhatComesNear) {
+  Wheel wheel;
+  wheel.push(std::int64_t{1} << 50, 1);
+  EXPECT_EQ(run(wheel, (std::int64_t{1} << 50) - 1), Handled{});
+  wheel.push((std::int64_t{1} << 50) - 1, 2);
+  EXPECT_EQ(run(wheel, (std::int64_t{1} << 50) + 1),
+            (Handled{{(std::int64_t{1} << 50) - 1, 2}, {std::int64_t{1} << 50, 1}}));
+}
+
+TEST(TimingWheel, FindsTheNextEventAllAroundTheWheel) {
+  for (const std::int64_t start : {0, 1, 63, 64, 4000, 4095, 4096}) {
+    for (const std::int64_t ahead : {0, 1, 62, 63, 64, 65, 4032, 4095, 4096, 5000}) {
+      Wheel wheel;
+      static_cast<void>(run(wheel, start));
+      wheel.push(start + ahead, 1);
+      EXPECT_EQ(wheel.next(), start + ahead) << start << " " << ahead;
+    }
+  }
+}
+
+TEST(TimingWheel, RefusesThePast) {
+  Wheel wheel;
+  static_cast<void>(run(wheel, 10));
+  EXPECT_THROW(wheel.push(9, 1), InternalError);
+}
+
+// A model: (tick, number of insertion) in a priority queue. Handlers push at random distances, 0 and far ones included.
+TEST(TimingWheel, HandlesRandomEventsAsASortedQueue) {
+  Wheel wheel;
+  using Entry = std::pair<std::int64_t, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> model;
+  std::mt19937 random(7);
+  int pushed = 0;
+  const auto push = [&] {
+    static constexpr std::array<std::int64_t, 6> kReach{1, 3, 100, 4096, 5000, 40000};
+    const std::int64_t tick = wheel.now() + random() % kReach.at(random() % kReach.size());
+    model.emplace(tick, pushed);
+    wheel.push(tick, pushed++);
+  };
+  for (int i = 0; i < 1000; ++i) push();
+  std::int64_t end = 0;
+  while (!wheel.empty()) {
+    end = std::max(end, wheel.next()) + static_cast<std::int64_t>(random() % 3000);
+    wheel.run_until(end, [&](int event) {
+      ASSERT_EQ((Entry{wheel.now(), event}), model.top());
+      model.pop();
+      if (pushed < 200'000) {
+        for (auto n = random() % 3; n > 0; --n) push();
+      }
+    });
+    ASSERT_EQ(wheel.now(), end);
+    ASSERT_EQ(wheel.next(), model.empty() ? Wheel::kNever : model.top().first);
+    if (pushed < 200'000) push();
+  }
+  EXPECT_TRUE(model.empty());
+  EXPECT_GE(pushed, 200'000);
+}
+
+}  // namespace
+}  // namespace weft
