@@ -42,8 +42,7 @@ struct CompareArguments {
 
 using LabelledResults = std::vector<std::pair<std::string, Json>>;
 
-// Half of the cores by default: a simulation lives from its caches and its memory.
-std::size_t default_jobs() { return std::max<std::size_t>(1, std::thread::hardware_concurrency() / 2); }
+std::size_t default_jobs() { return std::max<std::size_t>(1, std::thread::hardware_concurrency()); }
 
 Arguments run_arguments(const CompareCase& one, const fs::path& directory) {
   Arguments arguments{"run", one.config.string(), "--no-progress", "-o", (directory / one.label).string()};

@@ -36,6 +36,7 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
       const ProgramOp& op = programs[g].ops[o];
       if (op.kind == ProgramOpKind::host_wait) continue;
       const OpTimes& times = gpu.times()[o];
+      if (times.end < 0) continue;  // it never ended: the run is stuck
       OperationRecord record;
       record.gpu = g;
       record.stream = op.stream.value;
@@ -63,7 +64,7 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
     const auto& [first_gpu, first_op] = collective.members.front();
     const ProgramOp& op = programs[first_gpu].ops[first_op.value];
     CollectiveResult row;
-    row.name = op.name;
+    row.name = op.layer.empty() ? op.name : op.layer;
     row.kind = to_string(op.collective.kind);
     row.algorithm = collective.plan.algorithm;
     row.protocol = collective.plan.protocol;
@@ -72,15 +73,18 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
     // As nccl-tests counts sizes: the larger of what a rank gives and gets.
     row.bytes = op.collective.bytes.count() * (op.collective.kind == CollectiveKind::all_gather ? row.ranks : 1);
     row.start_s = std::numeric_limits<double>::max();
+    bool ended = true;
     for (const auto& [gpu, member] : collective.members) {
       const ClockDomain& clock = machine.gpu(gpu).clock();
       const OpTimes& times = machine.gpu(gpu).times()[member.value];
       // From when nothing but launching it stood before its start: what nccl-tests times, and what a bucket waits.
       row.start_s = std::min(row.start_s, to_seconds(clock.to_time(std::max(times.called, times.unblocked))));
       row.end_s = std::max(row.end_s, to_seconds(clock.to_time(times.end)));
+      ended = ended && times.end >= 0;
     }
     row.algbw_GBps = gigabytes(static_cast<double>(row.bytes), row.end_s - row.start_s);
     row.busbw_GBps = row.algbw_GBps * bus_factor(op.collective.kind, row.ranks);
+    if (!ended) continue;
     result.collectives.push_back(std::move(row));
   }
 }
@@ -94,7 +98,8 @@ void gather_gpus(const Machine& machine, RunResult& result) {
     row.id = g;
     row.hbm_read_bytes = gpu.l2().hbm().statistics().read_bytes;
     row.hbm_write_bytes = gpu.l2().hbm().statistics().write_bytes;
-    row.hbm_communication_bytes = gpu.statistics().communication_fetched_bytes + gpu.l2().communication_write_back_bytes();
+    row.hbm_communication_bytes =
+        gpu.statistics().communication_fetched_bytes + gpu.l2().communication_write_back_bytes();
     row.compute_unit_seconds_compute = gpu.statistics().unit_seconds_compute;
     row.compute_unit_seconds_communication = gpu.statistics().unit_seconds_communication;
     row.busy_fraction = end > 0 ? busy_seconds(result.operations, g) / end : 0;

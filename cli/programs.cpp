@@ -25,7 +25,10 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
     notes.push_back(fmt::format("Every GPU replays rank {} of {}: what the ranks did differently is not in the result.",
                                 trace.ranks.front().rank, trace.world_size));
   }
-  notes.emplace_back("Demands of kernels are guessed from name, grid and block, and fitted to the time alone.");
+  notes.push_back(
+      fmt::format("Demands of kernels are guessed from name, grid and block, and fitted to the time alone on "
+                  "the recorded GPU ({}), whatever GPU is simulated.",
+                  trace.ranks.front().device.empty() ? "unknown" : trace.ranks.front().device));
   return replay(graph,
                 {.gpus = config.gpus, .iterations = config.iterations, .host_time_scale = workload.host_time_scale});
 }

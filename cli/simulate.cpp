@@ -85,6 +85,7 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
   std::vector<Program> programs = make_programs(config, result.notes);
   check_memory(config, programs, result);
   if (!result.out_of_memory) {
+    const Scripts scripts(config, programs);  // first: what cannot be planned shall not cost a calibration
     // One pass for all: the GPUs of a run are equal, and so are their kernels.
     const AlonePass alone = run_kernels_alone(programs.front(), config.system.gpu, [&](double share) {
       if (progress) progress(0.3 * share, "kernels alone");
@@ -95,7 +96,6 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
     note_calibration(alone, result);
     result.engine.memory_transactions = alone.memory_transactions;
 
-    const Scripts scripts(config, programs);
     std::vector<GpuWork> work;
     for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
     Machine machine(config.system, work);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "cli/config_paths.h"
 #include "cli/spec_fields.h"
@@ -47,9 +48,9 @@ void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
 template <class Fields>
 void l2_fields(Fields& f, L2Spec& l2) {
   f.count("bytes", l2.bytes, kLineBytes, std::int64_t{1} << 40);
-  f.count("slices", l2.slices, 2, 256);  // as L2Cache counts them, in 8 bits
+  f.count("slices", l2.slices, 2, 256);
   f.count("ways", l2.ways, 2, 16);
-  f.refuse_unless((l2.ways & (l2.ways - 1)) == 0, "ways", fmt::format("expected a power of two, got {}", l2.ways));
+  f.refuse_unless(std::has_single_bit(l2.ways), "ways", fmt::format("expected a power of two, got {}", l2.ways));
   f.count("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
   const std::int64_t set_bytes = kLineBytes * l2.ways * l2.slices;
@@ -90,6 +91,23 @@ void gpu_fields(Fields& f, GpuSpec& gpu) {
     launch.time_ns("host_to_device_ns", gpu.launch.host_to_device, 0, kMaxTimeNs);
   });
   f.rate_GBps("host_link_GBps", gpu.host_link, kMinGBps, kMaxGBps);
+  const std::int64_t set_bytes = std::int64_t{gpu.l2.slices} * gpu.l2.ways * kLineBytes;
+  f.refuse_unless(gpu.l2.bytes >= set_bytes, "l2",
+                  fmt::format("expected at least a set a slice, {} bytes, got {}", set_bytes, gpu.l2.bytes));
+  const std::uint32_t service =
+      static_cast<std::uint32_t>(kLineBytes) / std::min<std::uint32_t>(gpu.l2.bytes_per_cycle, kLineBytes);
+  f.refuse_unless(gpu.l2.hit_latency_cycles > 2 * service + 2, "l2",
+                  fmt::format("expected hit_latency_cycles above {}, twice a slice's time for a line, got {}",
+                              2 * service + 2, gpu.l2.hit_latency_cycles));
+  const Time burst = transfer_time(Bytes(kLineBytes), Bandwidth(gpu.hbm.bandwidth.count() / gpu.hbm.channels));
+  const Time loaded = gpu.hbm.row_miss + burst + burst;  // refresh lengthens a burst, at most to twice
+  f.refuse_unless(gpu.hbm.latency >= loaded, "hbm",
+                  fmt::format("expected latency_ns of at least {:.1f}, a row miss and two bursts, got {:.1f}",
+                              to_microseconds(loaded) * 1e3, to_microseconds(gpu.hbm.latency) * 1e3));
+  constexpr std::int64_t kLinesPerSlice = (std::int64_t{1} << 24) - 1;  // what the tags of the L2 model tell apart
+  f.refuse_unless(gpu.hbm.bytes / kLineBytes / gpu.l2.slices < kLinesPerSlice, "hbm",
+                  fmt::format("expected memory of at most {} lines of 128 B a slice, got {}", kLinesPerSlice,
+                              gpu.hbm.bytes / kLineBytes / gpu.l2.slices));
 }
 
 template <class Fields>
@@ -99,7 +117,7 @@ void link_fields(Fields& f, LinkSpec& link) {
   f.time_ns("latency_ns", link.latency, kMinTimeNs, kMaxTimeNs);
   f.count("flit_bytes", link.flit_bytes, 1, 4096);
   f.count("header_flits", link.header_flits, 0, 1024);
-  f.count("max_payload_bytes", link.max_payload_bytes, kLineBytes, 65536);
+  f.count("max_payload_bytes", link.max_payload_bytes, kLineBytes, kLineBytes);  // units load and store lines
   f.count("credits", link.credits, 1, 1 << 20);
 }
 
@@ -145,6 +163,8 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
   f.object("in_switch", [&](auto& in_switch) {
     in_switch.count("channels", collectives.in_switch.channels, 1, 1024);
     in_switch.flag("registered", collectives.in_switch.registered);
+    in_switch.refuse_unless(!collectives.in_switch.registered, "registered",
+                            "expected false (collectives on registered buffers are not modelled yet), got true");
     in_switch.count("reduce_warps", collectives.in_switch.reduce_warps, 1, 64);
     in_switch.count("copy_warps", collectives.in_switch.copy_warps, 1, 64);
   });

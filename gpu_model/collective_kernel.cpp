@@ -11,8 +11,6 @@ namespace weft {
 
 namespace {
 
-// A warp's unrolled iteration: four 16 B packs a thread and source (NCCL src/device/common_kernel.h, reduceCopy).
-constexpr std::uint32_t kLinesPerRound = 16;
 constexpr std::uint32_t kInSwitchSlots = 8;  // NCCL_STEPS chunks of a channel in flight
 constexpr std::int64_t kLargestInSwitchChunk = 128 << 10;
 constexpr std::int64_t kInSwitchFrom = 2 << 20;  // what NCCL's tuner does on 8 H100: ring up to 1 MiB
@@ -39,17 +37,24 @@ Buffers buffers(const CollectiveContext& context) {
           context.library->ring.buffer_bytes};
 }
 
+// A warp's unrolled iteration: what it loads of each source before it stores (NCCL src/device/common_kernel.h,
+// reduceCopy).
+std::uint32_t lines_per_round(const CollectiveContext& context) {
+  return std::max(1U, context.library->bytes_in_flight_per_warp / kLineBytes);
+}
+
 // Moves the lines of a phase in rounds of one warp's iteration, `warps` of them in flight.
 void set_rounds(Phase& phase, const CollectiveContext& context, std::uint32_t warps, bool adds) {
   std::uint32_t most = 1;
   for (std::size_t i = 0; i < phase.load_count; ++i) most = std::max(most, phase.loads[i].lines);
-  phase.rounds = (most + kLinesPerRound - 1) / kLinesPerRound;
+  const std::uint32_t round = lines_per_round(context);
+  phase.rounds = (most + round - 1) / round;
   phase.stages = warps;
   phase.pipe = Pipe::fp32;
   if (!adds) return;
   const auto fp32 = static_cast<std::size_t>(Pipe::fp32);
   const double adds_per_cycle = context.gpu->compute_unit.flops_per_cycle[fp32] / 2;  // an FMA counts as two
-  phase.compute = cycles(kLinesPerRound * kAddsPerLine / adds_per_cycle);
+  phase.compute = cycles(round * kAddsPerLine / adds_per_cycle);
 }
 
 class RingPlanner {
@@ -118,7 +123,7 @@ class RingPlanner {
       script.phases.push_back(phase);
     }
     if (script.phases.empty()) script.phases.emplace_back();
-    script.lines_in_flight = spec_.threads / 32 * kLinesPerRound * 2;
+    script.lines_in_flight = spec_.threads / 32 * lines_per_round(context_) * 2;
     return script;
   }
 
@@ -206,8 +211,8 @@ class InSwitchPlanner {
       set_rounds(copy_out, context_, spec_.copy_warps, false);
       stage_out.phases.push_back(copy_out);
     }
-    stage_in.lines_in_flight = stage_out.lines_in_flight = spec_.copy_warps * kLinesPerRound;
-    reduce.lines_in_flight = spec_.reduce_warps * kLinesPerRound;
+    stage_in.lines_in_flight = stage_out.lines_in_flight = spec_.copy_warps * lines_per_round(context_);
+    reduce.lines_in_flight = spec_.reduce_warps * lines_per_round(context_);
     return {stage_in, reduce, stage_out};
   }
 

@@ -142,7 +142,7 @@ void Gpu::handle(const Event& event) {
     }
     case EventKind::flush_acknowledge:
       acknowledgements_[event.agent].timer_runs = false;
-      flush_acknowledge(event.agent);
+      flush_acknowledge(event.agent, now());
       return;
     case EventKind::store_credit: {
       Unit& unit = units_[event.agent];

@@ -28,7 +28,7 @@ struct GpuWork {
   std::uint32_t gpus_per_process = 1;
 };
 
-// Where the time of a kernel's blocks went. Cycles summed over blocks, or over lines where it says so.
+// Where the time of a kernel's blocks went: subcycles, summed over blocks, or over lines where it says so.
 struct KernelLedger {
   double block_queue = 0;  // from the kernel's start to the block's
   double block_resident = 0;
@@ -216,7 +216,7 @@ class Gpu final : public Chip {
   void on_ingress(const Packet& packet, std::uint16_t bundle);
   void send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when);
   void acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when);
-  void flush_acknowledge(std::uint32_t place);
+  void flush_acknowledge(std::uint32_t place, SubCycle when);
   void submit(const Packet& packet, std::uint16_t bundle);
   void give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when);
   static std::uint32_t sectors_of(const Event& event, std::uint32_t line);

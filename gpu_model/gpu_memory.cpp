@@ -158,7 +158,7 @@ void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) 
   Acknowledgement& collected = acknowledgements_[place];
   const bool other =
       collected.packet.agent != write.agent || collected.packet.entry != write.entry || collected.bundle != bundle;
-  if (collected.packet.count > 0 && other) flush_acknowledge(place);
+  if (collected.packet.count > 0 && other) flush_acknowledge(place, when);
   if (collected.packet.kind != PacketKind::acknowledge || collected.packet.count == 0 || other) {
     collected.packet = write;
     collected.packet.kind = PacketKind::acknowledge;
@@ -168,7 +168,7 @@ void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) 
   }
   ++collected.packet.count;
   if (collected.packet.count == kCollectedAcknowledgements) {
-    flush_acknowledge(place);
+    flush_acknowledge(place, when);
   } else if (!collected.timer_runs) {
     collected.timer_runs = true;
     push(when + kAcknowledgeTimer, Event{
@@ -178,10 +178,12 @@ void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) 
   }
 }
 
-void Gpu::flush_acknowledge(std::uint32_t place) {
+// They cross from L2 to the link ports like any answer.
+void Gpu::flush_acknowledge(std::uint32_t place, SubCycle when) {
   Acknowledgement& collected = acknowledgements_[place];
   if (collected.packet.kind == PacketKind::acknowledge && collected.packet.count > 0) {
-    push(now(), Event{.kind = EventKind::egress_reply, .gpu = collected.bundle, .agent = keep(collected.packet)});
+    push(std::max(when, now()) + response_latency_,
+         Event{.kind = EventKind::egress_reply, .gpu = collected.bundle, .agent = keep(collected.packet)});
   }
   collected.packet.count = 0;
 }

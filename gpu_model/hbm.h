@@ -26,7 +26,7 @@ class Hbm {
 
   struct Read {
     SubCycle done = 0;    // the data is at the L2 slice
-    SubCycle waited = 0;  // of that, for other requests
+    SubCycle waited = 0;  // of that, beyond an access to an open row: for other requests and to open the row
   };
   // Reads `sectors` (1 to 4) of the channel's line `local_line` at `now`.
   Read read(std::uint32_t channel, std::uint32_t local_line, std::uint32_t sectors, SubCycle now);
