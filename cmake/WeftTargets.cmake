@@ -28,6 +28,12 @@ function(weft_library name)
   endif()
   add_library(weft_${name} STATIC ${sources})
   target_link_libraries(weft_${name} PUBLIC weft_options ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  # Readers, writers and commands spend their time in libraries: half the compile time for the same speed.
+  if(name MATCHES "^(cli|traces|workloads)$")
+    target_compile_options(weft_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_precompile_headers(weft_${name} PRIVATE <nlohmann/json.hpp> <fmt/format.h> <algorithm> <filesystem>
+                              <functional> <map> <string> <vector>)
+  endif()
   if(WEFT_TIDY)
     set_target_properties(weft_${name} PROPERTIES CXX_CLANG_TIDY clang-tidy)
   endif()
@@ -43,6 +49,10 @@ function(weft_test folder)
   set(target weft_test_${folder})
   add_executable(${target} ${sources} ${CMAKE_CURRENT_SOURCE_DIR}/test_main.cpp)
   target_link_libraries(${target} PRIVATE weft_options ${ARGN} GTest::gtest GTest::gmock PkgConfig::SYSTEMC)
+  # Tests are built often and run briefly: little optimisation, and the heavy headers once a folder.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  target_precompile_headers(${target} PRIVATE <gtest/gtest.h> <gmock/gmock.h> <nlohmann/json.hpp> <fmt/format.h>
+                            <filesystem> <fstream> <functional> <map> <string> <vector>)
   target_compile_definitions(${target} PRIVATE WEFT_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WEFT_BINARY="$<TARGET_FILE:weft>")
   add_dependencies(${target} weft)
   foreach(label unit formula validation e2e)
