@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 constexpr double kGoodEnough = 0.004;  // where the search stops: well inside the tolerance
-constexpr int kMostTries = 12;
+constexpr int kMostTries = 20;
 
 // One kernel, on an idle GPU whose L2 holds what `l2` holds.
 class Trial {
@@ -84,33 +84,35 @@ class Calibrator {
       transactions += trial.gpu().statistics().memory_transactions;
       return t;
     };
+    struct Point {
+      double x = 0, t = 0;
+    };
+    std::optional<Point> fast;  // the bracket: the slowest of those too fast, and the fastest of those too slow
+    std::optional<Point> slow;
     double best = std::numeric_limits<double>::max();
     double best_x = 0;
-    double low = -1;  // x that is too fast
-    double high = 0;  // x that is too slow; meaningful once found
-    bool high_known = false;
     const auto remembered = known_.find(signature(op));
     double x = remembered == known_.end() ? 0 : remembered->second;
-    std::optional<std::pair<double, double>> before;
+    double step = 0.05;
     for (int tries = 0; tries < kMostTries; ++tries) {
       const double t = time_at(x);
-      const double error = std::abs(t - target) / target;
-      if (error < best) best = error, best_x = x;
-      if (error < kGoodEnough) break;
-      if (t < target) {
-        low = std::max(low, x);
+      if (const double error = std::abs(t - target) / target; error < best) best = error, best_x = x;
+      if (best < kGoodEnough) break;
+      (t < target ? fast : slow) = Point{x, t};
+      double next = 0;
+      if (!slow) {  // outwards, in growing steps: as long as memory hides the computation nothing changes
+        next = x + std::max(step, (target - t) / target);
+        step *= 3;
+      } else if (!fast) {
+        if (x <= -1) break;  // it does nothing but start, and that takes longer
+        next = std::max(-1.0, x - std::max(step, (t - target) / target));
+        step *= 3;
+      } else if (tries % 2 == 0) {
+        next = (fast->x + slow->x) / 2;
       } else {
-        high = high_known ? std::min(high, x) : x;
-        high_known = true;
+        next = fast->x + (target - fast->t) * (slow->x - fast->x) / (slow->t - fast->t);
       }
-      // Secant where two points allow it, inside the bracket; a block's cycles add at most themselves to its time.
-      double next = x + (target - t) / to_seconds(op.measured_alone) * (x >= 0 && t < target ? 0.5 : 0.6);
-      if (before && before->second != t) next = x + (target - t) * (before->first - x) / (before->second - t);
-      before = {x, t};
-      if (high_known && (next >= high || next <= low)) next = (low + high) / 2;
-      if (!high_known && next <= low) next = low + 0.25;
-      next = std::max(next, -1.0);
-      if (next == x || (high_known && high - low < 1e-5)) break;
+      if (next == x) break;
       x = next;
     }
     if (best_x != x) time_at(best_x);
