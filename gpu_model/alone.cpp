@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kGoodEnough = 0.004;  // where the search stops: well inside the tolerance
 constexpr int kMostTries = 20;
+constexpr double kLeastTraffic = 0.8;  // a jump is a wave of blocks at most; no guess of bytes is bent further for one
 
 // One kernel, on an idle GPU whose L2 holds what `l2` holds.
 class Trial {
@@ -57,12 +58,13 @@ Signature signature(const ProgramOp& op) { return {op.name, op.kernel.shape.grid
 // downwards to -1, the share of its memory traffic that is taken away. At -1 a kernel does nothing but start.
 struct Fit {
   double base_cycles;  // a scale for the positive side
-  void apply(double x, const KernelDemand& guess, KernelDemand& demand) const {
+  void apply(double x, double traffic, const KernelDemand& guess, KernelDemand& demand) const {
     demand = guess;
+    demand.memory_scale *= traffic;
     if (x >= 0) {
       demand.extra_cycles_per_block = guess.extra_cycles_per_block + x * base_cycles;
     } else {
-      demand.memory_scale = std::max(0.0, guess.memory_scale * (1 + x));
+      demand.memory_scale *= std::max(0.0, 1 + x);
       for (double& flops : demand.flops) flops *= std::max(0.0, 1 + x);
     }
   }
@@ -78,8 +80,8 @@ class Calibrator {
     const double target = to_seconds(op.measured_alone);
     const double turns = std::max(1.0, static_cast<double>(guess.shape.blocks()) / gpu_.compute_units);
     const Fit axis{cycles_of(op.measured_alone) / turns};
-    const auto time_at = [&](double x) {
-      axis.apply(x, guess, op.kernel);
+    const auto time_at = [&](double x, double traffic = 1) {
+      axis.apply(x, traffic, guess, op.kernel);
       const double t = to_seconds(trial.run(op));
       transactions += trial.gpu().statistics().memory_transactions;
       return t;
@@ -115,7 +117,20 @@ class Calibrator {
       if (next == x) break;
       x = next;
     }
-    if (best_x != x) time_at(best_x);
+    double best_traffic = 1;
+    double traffic = 1;
+    // Times jump where blocks change places: then a little less traffic than on the slow side of the jump.
+    double least = kLeastTraffic;
+    double most = 1;
+    for (int tries = 0; tries < kMostTries / 2 && best > kCalibrationTolerance && slow; ++tries) {
+      x = slow->x;
+      traffic = (least + most) / 2;
+      const double t = time_at(x, traffic);
+      if (const double error = std::abs(t - target) / target; error < best)
+        best = error, best_x = x, best_traffic = traffic;
+      (t < target ? least : most) = traffic;
+    }
+    if (best_x != x || best_traffic != traffic) time_at(best_x, best_traffic);
     known_[signature(op)] = best_x;
     return best <= kCalibrationTolerance;
   }
