@@ -48,9 +48,11 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
       record.start_s = at(times.start);
       record.end_s = at(times.end);
       if (op.kind == ProgramOpKind::kernel) {
+        const AloneKernel& undisturbed = alone.undisturbed[o];
         record.isolated_s = to_seconds(alone.ops[o].duration);
+        record.undisturbed_s = to_seconds(undisturbed.duration);
         record.causes =
-            attribute(gpu.ledger(OpId{o}), alone.ops[o].ledger, record.end_s - record.start_s - *record.isolated_s);
+            attribute(gpu.ledger(OpId{o}), undisturbed.ledger, record.end_s - record.start_s - *record.undisturbed_s);
       }
       result.operations.push_back(std::move(record));
     }

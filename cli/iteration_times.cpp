@@ -60,7 +60,7 @@ void add_backward(const RunResult& result, Sums& sums) {
   for (const OperationRecord& op : result.operations) {
     if (op.phase != TrainingPhase::backward || op.communication) continue;
     together += op.end_s - op.start_s;
-    alone += op.isolated_s.value_or(op.end_s - op.start_s);
+    alone += op.undisturbed_s.value_or(op.end_s - op.start_s);
     causes.compute_units += op.causes.compute_units;
     causes.hbm += op.causes.hbm;
     causes.cache += op.causes.cache;

@@ -70,8 +70,9 @@ struct OperationRecord {
   TrainingPhase phase = TrainingPhase::other;
   bool communication = false;
   double start_s = 0, end_s = 0;
-  std::optional<double> isolated_s;  // the same operation without communication beside it
-  SlowdownByCause causes;            // of (end - start) - isolated, summing to it
+  std::optional<double> isolated_s;     // the kernel by itself on an idle GPU
+  std::optional<double> undisturbed_s;  // the kernel in the same program, but without any communication
+  SlowdownByCause causes;               // of (end - start) - undisturbed, summing to it
 };
 
 // A value over time for the timeline's counter tracks, sampled at a fixed period.

@@ -87,13 +87,15 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
   if (!result.out_of_memory) {
     const Scripts scripts(config, programs);  // first: what cannot be planned shall not cost a calibration
     // One pass for all: the GPUs of a run are equal, and so are their kernels.
-    const AlonePass alone = run_kernels_alone(programs.front(), config.system.gpu, [&](double share) {
-      if (progress) progress(0.3 * share, "kernels alone");
+    AlonePass alone = run_kernels_alone(programs.front(), config.system.gpu, [&](double share) {
+      if (progress) progress(0.2 * share, "kernels alone");
     });
     for (std::size_t g = 1; g < programs.size(); ++g) {
       for (std::size_t o = 0; o < programs[g].ops.size(); ++o) programs[g].ops[o].kernel = programs[0].ops[o].kernel;
     }
     note_calibration(alone, result);
+    if (progress) progress(0.2, "without communication");
+    run_without_communication(scripts.work(0), config.system.gpu, alone);
     result.engine.memory_transactions = alone.memory_transactions;
 
     std::vector<GpuWork> work;

@@ -171,4 +171,25 @@ AlonePass run_kernels_alone(Program& program, const GpuSpec& gpu, const std::fun
   return pass;
 }
 
+void run_without_communication(const GpuWork& work, const GpuSpec& spec, AlonePass& pass) {
+  const ScriptedKernel nothing;
+  GpuWork quiet = work;
+  const std::vector<ProgramOp>& ops = work.program->ops;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind == ProgramOpKind::collective) quiet.scripts[i] = &nothing;
+  }
+  Gpu gpu(GpuId{0}, spec, quiet, LinkPorts());
+  for (Time next = gpu.next_activity(); next != Time::max(); next = gpu.next_activity()) {
+    gpu.advance(next + microseconds(100));
+  }
+  WEFT_CHECK(gpu.done(), "a program without communication ends");
+  pass.undisturbed.resize(ops.size());
+  for (std::uint32_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind != ProgramOpKind::kernel) continue;
+    const OpTimes& times = gpu.times()[i];
+    pass.undisturbed[i] = {gpu.clock().to_time(times.end) - gpu.clock().to_time(times.start), gpu.ledger(OpId{i})};
+  }
+  pass.memory_transactions += gpu.statistics().memory_transactions;
+}
+
 }  // namespace weft

@@ -16,12 +16,18 @@ struct AloneKernel {
 };
 
 struct AlonePass {
-  std::vector<AloneKernel> ops;    // by OpId
+  std::vector<AloneKernel> ops;  // by OpId
+  // By OpId: the same kernels in the flow of the program, one after another as on the real run, but with collectives
+  // that end at once. What communication costs is measured against this.
+  std::vector<AloneKernel> undisturbed;
   std::uint32_t calibrated = 0;    // kernels fitted to the time they took alone
   std::uint32_t missed = 0;        // of these, those that stayed more than kCalibrationTolerance off
   std::uint32_t uncalibrated = 0;  // kernels without a known time alone: the demand is used as it is
   std::int64_t memory_transactions = 0;
 };
+
+// Fills pass.undisturbed. `work` is that of the GPU whose program was run alone; its collectives are left out.
+void run_without_communication(const GpuWork& work, const GpuSpec& gpu, AlonePass& pass);
 
 inline constexpr double kCalibrationTolerance = 0.01;
 
