@@ -7,8 +7,7 @@
 namespace weft {
 
 namespace {
-// Blocks the distributor starts: one a cycle. Not published; block start times in profiles are consistent with about
-// that, and a grid of 132 blocks then starts within 75 ns.
+// Blocks the distributor starts: one a cycle. UNSOURCED: no rate is published.
 constexpr SubCycle kBlockStart = kCycle;
 }  // namespace
 

@@ -7,8 +7,7 @@
 namespace weft {
 
 namespace {
-// The tick of a switch's event queue: about half a nanosecond. Only the order of events is rounded to it; lanes keep
-// exact times.
+// The tick of a switch's event queue: 0.52 ns. A packet's passage is rounded up to it; lanes then keep exact times.
 constexpr int kTickShift = 19;
 constexpr std::uint32_t kNoHold = ~std::uint32_t{0};
 
