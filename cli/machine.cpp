@@ -124,10 +124,4 @@ std::vector<Machine::Link> Machine::links() const {
   return links;
 }
 
-void run_alone(Gpu& gpu) {
-  for (Time next = gpu.next_activity(); next != Time::max(); next = gpu.next_activity()) {
-    gpu.advance(next + kStatisticsPeriod);
-  }
-}
-
 }  // namespace weft

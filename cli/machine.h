@@ -53,7 +53,4 @@ class Machine {
   Time end_;
 };
 
-// Runs one GPU by itself, without engine or links, until it has done all its work.
-void run_alone(Gpu& gpu);
-
 }  // namespace weft

@@ -33,9 +33,7 @@ class Trial {
     program_.ops.front().host_delay = Time(0);
     gpu_.emplace(GpuId{0}, spec_, work_, LinkPorts());
     gpu_->set_l2(l2_);
-    for (Time next = gpu_->next_activity(); next != Time::max(); next = gpu_->next_activity()) {
-      gpu_->advance(next + microseconds(100));
-    }
+    run_alone(*gpu_);
     const OpTimes& times = gpu_->times().front();
     return gpu_->clock().to_time(times.end) - gpu_->clock().to_time(times.start);
   }
@@ -179,9 +177,7 @@ void run_without_communication(const GpuWork& work, const GpuSpec& spec, AlonePa
     if (ops[i].kind == ProgramOpKind::collective) quiet.scripts[i] = &nothing;
   }
   Gpu gpu(GpuId{0}, spec, quiet, LinkPorts());
-  for (Time next = gpu.next_activity(); next != Time::max(); next = gpu.next_activity()) {
-    gpu.advance(next + microseconds(100));
-  }
+  run_alone(gpu);
   WEFT_CHECK(gpu.done(), "a program without communication ends");
   pass.undisturbed.resize(ops.size());
   for (std::uint32_t i = 0; i < ops.size(); ++i) {

@@ -165,4 +165,10 @@ void Gpu::handle(const Event& event) {
   }
 }
 
+void run_alone(Gpu& gpu) {
+  for (Time next = gpu.next_activity(); next != Time::max(); next = gpu.next_activity()) {
+    gpu.advance(next + microseconds(100));
+  }
+}
+
 }  // namespace weft

@@ -261,4 +261,7 @@ class Gpu final : public Chip {
   GpuStatistics statistics_;
 };
 
+// Runs one GPU by itself, without engine or links, until nothing is left for it to do.
+void run_alone(Gpu& gpu);
+
 }  // namespace weft
