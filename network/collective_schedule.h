@@ -1,0 +1,79 @@
+// A collective as data: what each rank does, thread block by thread block, step by step. Algorithms generate it, the
+// checker proves that it computes the collective, gpu_model/ turns its steps into phases of warps.
+//
+// Steps are computed when they are asked for and not stored: a ring of 4096 ranks has 33 million of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sim/program.h"
+
+namespace weft {
+
+enum class ScheduleBuffer : std::uint8_t { none, input, output, scratch };
+
+// One step moves one piece. Its value is the sum of what `receives_from` sent, of the source if there is one, and of
+// what stands at the destination if it accumulates. It is written to the destination, if there is one, and goes to all
+// of `sends_to`. Offsets and sizes in bytes.
+struct ScheduleStep {
+  static constexpr std::size_t kMaxPeers = 3;  // three children: NCCL_MAX_TREE_ARITY
+  static constexpr std::size_t kMaxAfter = 2;
+
+  // The step starts when `steps` steps of another group of warps of the same rank are done.
+  struct After {
+    std::uint32_t block = 0;
+    std::uint32_t group = 0;
+    std::uint64_t steps = 0;
+  };
+
+  std::int64_t bytes = 0;  // 0: nothing moves, only the order counts (a barrier's token)
+  std::int64_t source_offset = 0;
+  std::int64_t destination_offset = 0;
+  ScheduleBuffer source = ScheduleBuffer::none;
+  ScheduleBuffer destination = ScheduleBuffer::none;
+  bool accumulates = false;
+  std::uint8_t receive_count = 0;
+  std::uint8_t send_count = 0;
+  std::uint8_t after_count = 0;
+  std::array<std::uint32_t, kMaxPeers> receives_from{};  // ranks of the group
+  std::array<std::uint32_t, kMaxPeers> sends_to{};
+  std::array<After, kMaxAfter> after{};
+};
+
+// A connection is (from, to, channel): what is sent on it is received in the same order, piece by piece, each of the
+// same size on both ends.
+class CollectiveSchedule {
+ public:
+  virtual ~CollectiveSchedule() = default;
+
+  [[nodiscard]] virtual std::uint32_t ranks() const = 0;
+  // Buffers of one rank.
+  [[nodiscard]] virtual std::int64_t input_bytes(std::uint32_t rank) const = 0;
+  [[nodiscard]] virtual std::int64_t output_bytes(std::uint32_t rank) const = 0;
+  [[nodiscard]] virtual std::int64_t scratch_bytes(std::uint32_t /*rank*/) const { return 0; }
+
+  // Thread blocks of a rank, the channel whose connections a block uses, and the groups of warps of a block that work
+  // at the same time, each through its own steps in order.
+  [[nodiscard]] virtual std::uint32_t blocks(std::uint32_t rank) const = 0;
+  [[nodiscard]] virtual std::uint32_t channel(std::uint32_t /*rank*/, std::uint32_t block) const { return block; }
+  [[nodiscard]] virtual std::uint32_t groups(std::uint32_t rank, std::uint32_t block) const = 0;
+  [[nodiscard]] virtual std::uint64_t steps(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const = 0;
+  // In constant time.
+  [[nodiscard]] virtual ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
+                                          std::uint64_t index) const = 0;
+};
+
+// What a generator is asked for.
+struct ScheduleRequest {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::int64_t bytes = 0;          // of one rank's input, as CollectiveDemand::bytes
+  std::int64_t element_bytes = 4;  // pieces are whole elements
+  std::uint32_t ranks = 0;
+  std::uint32_t root = 0;              // broadcast, reduce, gather, scatter
+  std::uint32_t channels = 1;          // thread blocks
+  std::int64_t piece_bytes = 0;        // the most that one step carries: a slot of a connection's buffer
+  std::uint32_t pieces_per_chunk = 1;  // pieces in which a chunk is passed on (NCCL's slices)
+};
+
+}  // namespace weft
