@@ -26,6 +26,13 @@ const EnumNames<AllReduceAlgorithm>& algorithm_table() {
                                                    {AllReduceAlgorithm::in_switch, "in_switch"}};
   return names;
 }
+const EnumNames<CollectiveProtocol>& protocol_table() {
+  static const EnumNames<CollectiveProtocol> names{{CollectiveProtocol::automatic, "auto"},
+                                                   {CollectiveProtocol::simple, "Simple"},
+                                                   {CollectiveProtocol::ll, "LL"},
+                                                   {CollectiveProtocol::ll128, "LL128"}};
+  return names;
+}
 const EnumNames<Mover>& mover_table() {
   static const EnumNames<Mover> names{{Mover::compute_units, "compute_units"}};
   return names;
@@ -35,7 +42,11 @@ const EnumNames<Fidelity>& fidelity_table() {
   return names;
 }
 const EnumNames<CollectiveKind>& collective_table() {
-  static const EnumNames<CollectiveKind> names{{CollectiveKind::all_reduce, "all_reduce"}};
+  static const EnumNames<CollectiveKind> names{{CollectiveKind::all_reduce, "all_reduce"},
+                                                 {CollectiveKind::all_gather, "all_gather"},
+                                                 {CollectiveKind::reduce_scatter, "reduce_scatter"},
+                                                 {CollectiveKind::broadcast, "broadcast"},
+                                                 {CollectiveKind::reduce, "reduce"}};
   return names;
 }
 const std::vector<std::string>& precision_names() {
@@ -117,10 +128,12 @@ void experiment_fields(Fields& f, RunConfig& config) {
   f.object(
       "all_reduce",
       [&](auto& all_reduce) {
-        all_reduce.choice("algorithm", config.algorithm, algorithm_table(), Presence::optional);
+        all_reduce.choice("algorithm", config.collective.algorithm, algorithm_table(), Presence::optional);
+        all_reduce.choice("protocol", config.collective.protocol, protocol_table(), Presence::optional);
+        all_reduce.count("channels", config.collective.channels, 0, 1024, Presence::optional);
         all_reduce.choice("mover", config.mover, mover_table(), Presence::optional);
         all_reduce.refuse_unless(
-            config.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(), "algorithm",
+            config.collective.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(), "algorithm",
             fmt::format("expected an algorithm that runs where no switch reduces, got \"in_switch\"; the key "
                         "\"switch_reduce\" gives {} reducing switches, for example {{\"preset\": \"nvswitch3\"}}",
                         Json(config.system.name).dump()));
@@ -151,6 +164,12 @@ Json resolve(RunConfig config) {
 
 const std::vector<std::string>& scheme_names() {
   static const std::vector<std::string> names{"data_parallel"};
+  return names;
+}
+
+std::vector<std::string> protocol_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : protocol_table()) names.push_back(entry.second);
   return names;
 }
 

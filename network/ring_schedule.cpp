@@ -10,19 +10,9 @@ namespace {
 
 constexpr std::int64_t kChunkUnit = 4096;  // 512 threads of 8 B
 constexpr std::int64_t kSliceUnit = 128;
-constexpr std::int64_t kBytesPerThread = 64;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t round_up(std::int64_t a, std::int64_t unit) { return divide_up(a, unit) * unit; }
-
-// NCCL's chunk for NVLS: 16 KiB, 32 KiB from 8 MiB, 64 KiB from 64 MiB, 128 KiB from 1 GiB (src/enqueue.cc).
-std::int64_t in_switch_chunk(std::int64_t bytes) {
-  constexpr std::int64_t kMiB = std::int64_t{1} << 20;
-  if (bytes >= 1024 * kMiB) return 128 << 10;
-  if (bytes >= 64 * kMiB) return 64 << 10;
-  if (bytes >= 8 * kMiB) return 32 << 10;
-  return 16 << 10;
-}
 
 class SliceWriter {
  public:
@@ -95,11 +85,6 @@ bool ring_supports(CollectiveKind kind) {
          kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::broadcast;
 }
 
-std::uint32_t ring_channels(const RingSpec& spec, std::int64_t bytes, std::uint32_t ranks) {
-  const std::int64_t busy = bytes / (std::int64_t{spec.threads} * kBytesPerThread * ranks);
-  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(busy, 1, spec.channels));
-}
-
 std::vector<RingSlice> ring_schedule(CollectiveKind kind, const RingSpec& spec, std::int64_t bytes, std::uint32_t rank,
                                      std::uint32_t ranks, std::uint32_t channel, std::uint32_t channels) {
   WEFT_CHECK(ranks >= 2 && rank < ranks && channel < channels, "a ring needs two ranks");
@@ -126,23 +111,6 @@ std::vector<RingSlice> ring_schedule(CollectiveKind kind, const RingSpec& spec, 
     at += per_loop * channels * chunk;
   }
   return writer.take();
-}
-
-std::vector<InSwitchLoop> in_switch_schedule(std::int64_t bytes, std::uint32_t ranks, std::uint32_t channel,
-                                             std::uint32_t channels) {
-  const std::int64_t largest = in_switch_chunk(bytes);
-  std::vector<InSwitchLoop> loops;
-  for (std::int64_t at = 0; at < bytes;) {
-    const std::int64_t piece =
-        std::min(largest, round_up(divide_up(bytes - at, std::int64_t{ranks} * channels), kSliceUnit));
-    InSwitchLoop loop;
-    loop.offset = at + channel * ranks * piece;
-    loop.piece = piece;
-    loop.bytes = std::clamp<std::int64_t>(bytes - loop.offset, 0, ranks * piece);
-    loops.push_back(loop);
-    at += std::int64_t{ranks} * channels * piece;
-  }
-  return loops;
 }
 
 }  // namespace weft

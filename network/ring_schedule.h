@@ -25,22 +25,9 @@ struct RingSlice {
 // Whether ring_schedule knows the collective: all_reduce, all_gather, reduce_scatter, broadcast (from rank 0).
 [[nodiscard]] bool ring_supports(CollectiveKind kind);
 
-// Channels for a message: no more than have enough to do (NCCL src/enqueue.cc: 64 B a thread and rank).
-[[nodiscard]] std::uint32_t ring_channels(const RingSpec& spec, std::int64_t bytes, std::uint32_t ranks);
-
 // `bytes` is the whole buffer: of all_gather the output, of reduce_scatter the input.
 [[nodiscard]] std::vector<RingSlice> ring_schedule(CollectiveKind kind, const RingSpec& spec, std::int64_t bytes,
                                                    std::uint32_t rank, std::uint32_t ranks, std::uint32_t channel,
                                                    std::uint32_t channels);
-
-// The in-switch all-reduce of NCCL's NVLS (src/device/all_reduce.h, runNvls): loop `l` of a channel covers `heads`
-// pieces of `piece` bytes from `offset`, one a rank; the last pieces of a message may be shorter or empty.
-struct InSwitchLoop {
-  std::int64_t offset = 0;
-  std::int64_t piece = 0;
-  std::int64_t bytes = 0;  // of all pieces
-};
-[[nodiscard]] std::vector<InSwitchLoop> in_switch_schedule(std::int64_t bytes, std::uint32_t ranks,
-                                                           std::uint32_t channel, std::uint32_t channels);
 
 }  // namespace weft

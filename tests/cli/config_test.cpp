@@ -39,7 +39,7 @@ TEST(RunConfig, HasADefaultForEverythingButSystemAndWork) {
   EXPECT_EQ(std::get<ModelWorkload>(config.workload).precision, "amp");
   EXPECT_TRUE(config.scheme.overlap);
   EXPECT_EQ(config.scheme.bucket_MiB, 25);
-  EXPECT_EQ(config.algorithm, AllReduceAlgorithm::automatic);
+  EXPECT_EQ(config.collective.algorithm, AllReduceAlgorithm::automatic);
   EXPECT_EQ(config.mover, Mover::compute_units);
   EXPECT_EQ(config.gpus_per_process, 1U);
   EXPECT_EQ(config.iterations, 1U);
@@ -59,7 +59,7 @@ TEST(RunConfig, ReadsEveryKey) {
   EXPECT_FALSE(config.scheme.overlap);
   EXPECT_EQ(config.scheme.bucket_MiB, 10);
   EXPECT_EQ(config.scheme.first_bucket_MiB, 2);
-  EXPECT_EQ(config.algorithm, AllReduceAlgorithm::in_switch);
+  EXPECT_EQ(config.collective.algorithm, AllReduceAlgorithm::in_switch);
   EXPECT_EQ(config.gpus_per_process, 4U);
   EXPECT_EQ(config.iterations, 2U);
   EXPECT_EQ(config.seed, 7U);

@@ -11,7 +11,8 @@
 #include "cli/programs.h"
 #include "cli/run_config.h"
 #include "cli/system_of.h"
-#include "network/ring_schedule.h"
+#include "network/collective_algorithm.h"
+#include "network/protocol.h"
 
 namespace weft {
 namespace {
@@ -19,11 +20,12 @@ namespace {
 constexpr std::int64_t kFlagBytes = 16;  // of a flag on a link
 
 // An all-reduce on H100s with few compute units.
-RunConfig all_reduce(std::int64_t bytes, const std::string& algorithm, std::uint32_t gpus = 8) {
+RunConfig all_reduce(std::int64_t bytes, const std::string& algorithm, std::uint32_t gpus = 8,
+                     const std::string& protocol = "Simple") {
   const Json document{{"system", "hgx-h100"},
                       {"gpus", gpus},
                       {"workload", {{"collective", "all_reduce"}, {"bytes", bytes}}},
-                      {"all_reduce", {{"algorithm", algorithm}}}};
+                      {"all_reduce", {{"algorithm", algorithm}, {"protocol", protocol}}}};
   RunConfig config = read_run_config(document, "test.json");
   config.system.gpu.compute_units = 24;
   return config;
@@ -57,11 +59,17 @@ struct Ran {
 
 // Flags that a rank of a ring sends: one with each slice it passes on, one for each it took.
 std::int64_t ring_flag_bytes(const RunConfig& config, std::int64_t bytes, std::uint32_t rank, std::uint32_t channels) {
+  const ProtocolShape shape = protocol_shape(config.system.collectives, CollectiveProtocol::simple, true);
+  const auto ring = make_schedule(CollectiveAlgorithm::ring, {.bytes = bytes,
+                                                              .ranks = config.gpus,
+                                                              .channels = channels,
+                                                              .piece_bytes = shape.piece_bytes,
+                                                              .pieces_per_chunk = shape.pieces_per_chunk});
   std::int64_t flags = 0;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    for (const RingSlice& slice : ring_schedule(CollectiveKind::all_reduce, config.system.collectives.ring, bytes, rank,
-                                                config.gpus, channel, channels)) {
-      flags += (slice.sends ? 1 : 0) + (slice.receives ? 1 : 0);
+    for (std::uint64_t i = 0; i < ring->steps(rank, channel, 0); ++i) {
+      const ScheduleStep step = ring->step(rank, channel, 0, i);
+      flags += step.send_count + step.receive_count;
     }
   }
   return flags * kFlagBytes;

@@ -116,6 +116,10 @@ ProgramOp collective_op(std::uint32_t stream) {
   return op;
 }
 
+std::shared_ptr<const BlockPrograms> one_block(const WarpScript& script) {
+  return std::make_shared<WrittenPrograms>(std::vector<std::vector<WarpScript>>{{script}});
+}
+
 // A block that fills a unit and waits for flag 0 to count to `value`.
 ScriptedKernel resident_block(std::uint32_t value) {
   ScriptedKernel kernel;
@@ -125,7 +129,7 @@ ScriptedKernel resident_block(std::uint32_t value) {
   phase.wait({.flag = 0, .value = value});
   script.phases = {phase};
   script.lines_in_flight = 16;
-  kernel.blocks = {{script}};
+  kernel.programs = one_block(script);
   return kernel;
 }
 
@@ -148,7 +152,7 @@ TEST(Gpu, AFlagThatCountsFarEnoughReleasesWhoWaits) {
   phase.post({.flag = 0});
   script.phases = {phase, phase};
   script.lines_in_flight = 16;
-  posts.blocks = {{script}};
+  posts.programs = one_block(script);
   const ScriptedKernel waits = resident_block(2);
   AloneGpu alone(small_gpu(), program_of({collective_op(0), collective_op(1)}, 2));
   alone.script(0, &waits, 1);
@@ -182,7 +186,7 @@ TEST(Gpu, CopiesGoThroughTheCopyEngineAndLeaveTheUnitsAlone) {
   phase.stages = 8;
   script.phases = {phase};
   script.lines_in_flight = 256;
-  copy.blocks = {{script}};
+  copy.programs = one_block(script);
   ProgramOp op;
   op.kind = ProgramOpKind::copy;
   op.stream = StreamId{0};

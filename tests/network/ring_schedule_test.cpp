@@ -183,43 +183,9 @@ TEST(RingScheduleFormula, EveryRankSendsWhatTheAlgorithmTakes) {
   }
 }
 
-TEST(RingSchedule, TakesNoMoreChannelsThanHaveEnoughToDo) {
-  RingSpec spec;
-  spec.channels = 24;  // 512 threads of 64 B and 8 ranks: 256 KiB a channel
-  EXPECT_EQ(ring_channels(spec, 1, 8), 1U);
-  EXPECT_EQ(ring_channels(spec, 1 << 20, 8), 4U);
-  EXPECT_EQ(ring_channels(spec, 1 << 30, 8), 24U);
-}
-
 TEST(RingSchedule, KnowsWhatItCannotDo) {
   EXPECT_TRUE(ring_supports(CollectiveKind::all_reduce));
   EXPECT_FALSE(ring_supports(CollectiveKind::all_to_all));
-}
-
-TEST(InSwitchSchedule, CoversEveryByteOnce) {
-  for (const std::uint32_t ranks : {2U, 3U, 8U, 17U}) {
-    for (const std::uint32_t channels : {1U, 3U, 16U}) {
-      for (const std::int64_t bytes : {1LL, 4'096LL, 1'000'003LL, 9LL << 20, (20LL << 20) + 12}) {
-        SCOPED_TRACE(testing::Message() << ranks << " ranks, " << channels << " channels, " << bytes << " B");
-        std::vector<std::pair<std::int64_t, std::int64_t>> covered;
-        for (std::uint32_t channel = 0; channel < channels; ++channel) {
-          for (const InSwitchLoop& loop : in_switch_schedule(bytes, ranks, channel, channels)) {
-            EXPECT_GE(loop.bytes, 0);
-            EXPECT_LE(loop.bytes, loop.piece * ranks);
-            EXPECT_LE(loop.piece, 128 << 10);
-            if (loop.bytes > 0) covered.emplace_back(loop.offset, loop.offset + loop.bytes);
-          }
-        }
-        std::sort(covered.begin(), covered.end());
-        std::int64_t at = 0;
-        for (const auto& [begin, end] : covered) {
-          ASSERT_EQ(begin, at);
-          at = end;
-        }
-        EXPECT_EQ(at, bytes);
-      }
-    }
-  }
 }
 
 }  // namespace
