@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "sim/program.h"
 
@@ -85,8 +86,9 @@ class CollectiveSchedule {
   [[nodiscard]] virtual std::int64_t input_bytes(std::uint32_t rank) const = 0;
   [[nodiscard]] virtual std::int64_t output_bytes(std::uint32_t rank) const = 0;
   [[nodiscard]] virtual std::int64_t scratch_bytes(std::uint32_t /*rank*/) const { return 0; }
-  // Written for one buffer: the output holds the input from the beginning (an all_gather's own part of it). A run whose
-  // input lies elsewhere copies it there first.
+  // Works only where one buffer is a part of the other, and uses only the larger one: an all_gather's output, which
+  // holds the rank's part from the beginning; a reduce_scatter's input, which holds it at the end; either of an
+  // all_reduce, called output. A run whose buffers lie apart copies first, or last.
   [[nodiscard]] virtual bool in_place() const { return false; }
 
   // Thread blocks of a rank, the channel whose connections a block uses, and the groups of warps of a block that work
@@ -98,6 +100,9 @@ class CollectiveSchedule {
   // In constant time.
   [[nodiscard]] virtual ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
                                           std::uint64_t index) const = 0;
+  // Names a step in messages.
+  [[nodiscard]] virtual std::string describe(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
+                                             std::uint64_t index) const;
 };
 
 // What a generator is asked for.

@@ -52,8 +52,7 @@ void ScheduleRun::report_deadlock() {
     const Wait wait = waits_for(agent);
     if (waits_for_rank[agent.rank] == kNobody && wait.rank != agent.rank) waits_for_rank[agent.rank] = wait.rank;
     if (++stuck > kWaitsShown) continue;
-    message += fmt::format("{} rank {}, block {}, group {}, step {} waits for {} of rank {}", stuck > 1 ? ";" : "",
-                           agent.rank, agent.block, agent.group, agent.done, wait.what, wait.rank);
+    message += fmt::format("{} {} waits for {}", stuck > 1 ? ";" : "", describe(agent, agent.done), wait.what);
   }
   if (stuck > kWaitsShown) message += fmt::format("; and {} more", stuck - kWaitsShown);
   // Follow who waits for whom until a rank comes again: from there it is a circle.
@@ -86,8 +85,13 @@ void ScheduleRun::check_barrier() const {
   }
 }
 
-const ScheduleRun::Cells& ScheduleRun::result(std::uint32_t rank) const {
-  return memory_[rank].at(static_cast<std::size_t>(ScheduleBuffer::output) - 1);
+ScheduleRun::Cells ScheduleRun::result(std::uint32_t rank) const {
+  const auto& memory = memory_[rank];
+  const Cells& output = memory.at(static_cast<std::size_t>(ScheduleBuffer::output) - 1);
+  if (!schedule_.in_place() || request_.kind != CollectiveKind::reduce_scatter) return output;
+  const Cells& input = memory.at(static_cast<std::size_t>(ScheduleBuffer::input) - 1);
+  const auto begin = input.begin() + rank * part_stride_of(request_) / request_.element_bytes;
+  return {begin, begin + static_cast<long>(output.size())};
 }
 
 void ScheduleRun::check_result() const {
@@ -97,7 +101,7 @@ void ScheduleRun::check_result() const {
     sums.push_back(value_of(request_, {e, 0, true}));
   }
   for (std::uint32_t r = 0; r < request_.ranks; ++r) {
-    const Cells& output = result(r);
+    const Cells output = result(r);
     for (std::size_t i = 0; i < output.size(); ++i) {
       const Cell& cell = output[i];
       const ExpectedElement expected = expected_element(request_, r, static_cast<std::int64_t>(i));
@@ -106,9 +110,9 @@ void ScheduleRun::check_result() const {
       }
       const auto element = static_cast<std::size_t>(expected.element);
       if (cell.value == (expected.sum ? sums[element] : element_value(expected.rank, expected.element))) continue;
-      const Agent& writer = agents_[cell.writer];
-      throw InputError(fmt::format("rank {}, block {}, group {}, step {}: element {} of the output: {}", r,
-                                   writer.block, writer.group, cell.step, i,
+      const std::string place =
+          cell.writer == kInitial ? fmt::format("rank {}", r) : describe(agents_[cell.writer], cell.step);
+      throw InputError(fmt::format("{}: element {} of the output of rank {}: {}", place, i, r,
                                    explain_wrong_value(request_, expected, cell.value)));
     }
   }

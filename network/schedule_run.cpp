@@ -44,15 +44,14 @@ ScheduleRun::ScheduleRun(const CollectiveSchedule& schedule, const ScheduleReque
     }
     std::int64_t element = 0;
     for (Cell& cell : cells(r, ScheduleBuffer::input)) {
-      cell = {element_value(r, element), 0, 0};
+      cell = {element_value(r, element), kInitial, 0};
       ++element;
     }
     if (!schedule.in_place()) continue;
-    // The input is the output or the rank's part of it.
+    if (request.kind == CollectiveKind::reduce_scatter) continue;  // the input is the larger buffer
     const Cells& input = cells(r, ScheduleBuffer::input);
     const std::size_t at = request.kind == CollectiveKind::all_gather ? r * input.size() : 0;
-    Cells& output = cells(r, ScheduleBuffer::output);
-    if (output.size() >= input.size()) std::copy(input.begin(), input.end(), output.begin() + static_cast<long>(at));
+    std::copy(input.begin(), input.end(), cells(r, ScheduleBuffer::output).begin() + static_cast<long>(at));
   }
   add_agents();
 }
@@ -153,19 +152,19 @@ ScheduleRun::Wait ScheduleRun::waits_for(const Agent& agent) {
   for (std::size_t i = 0; i < step.after_count; ++i) {
     const Agent& other = agents_[agent_of(agent.rank, step.after[i].block, step.after[i].group)];
     if (other.done < step.after[i].steps) {
-      return {agent.rank,
-              fmt::format("step {} of block {}, group {}", step.after[i].steps - 1, other.block, other.group)};
+      return {agent.rank, describe(other, step.after[i].steps - 1)};
     }
   }
   for (std::size_t i = 0; i < step.receive_count; ++i) {
     const std::uint32_t from = step.receives_from[i];
     if (connection(from, agent.rank, agent.channel).parcels.empty()) {
-      return {from, "a piece"};
+      return {from, fmt::format("a piece of rank {}", from)};
     }
   }
   for (std::size_t i = 0; i < step.send_count; ++i) {
     const std::uint32_t to = step.sends_to[i];
-    if (connection(agent.rank, to, agent.channel).parcels.size() >= slots_) return {to, "a free slot"};
+    if (connection(agent.rank, to, agent.channel).parcels.size() >= slots_)
+      return {to, fmt::format("a free slot of rank {}", to)};
   }
   return {};
 }
@@ -240,8 +239,8 @@ void ScheduleRun::claim(std::uint32_t& end, const Agent& agent, const char* what
   if (end == kNobody) end = index_of(agent);
   if (end == index_of(agent)) return;
   const Agent& other = agents_[end];
-  fail(agent, fmt::format("expected one group of warps that {} on a connection, got block {}, group {} also", what,
-                          other.block, other.group));
+  fail(agent, fmt::format("expected one group of warps that {} on a connection, got that of {} too", what,
+                          describe(other, 0)));
 }
 
 std::uint32_t ScheduleRun::index_of(const Agent& agent) const {
@@ -267,9 +266,12 @@ ScheduleRun::Cells& ScheduleRun::cells(std::uint32_t rank, ScheduleBuffer buffer
   return memory_[rank].at(static_cast<std::size_t>(buffer) - 1);
 }
 
+std::string ScheduleRun::describe(const Agent& agent, std::uint64_t step) const {
+  return schedule_.describe(agent.rank, agent.block, agent.group, step);
+}
+
 void ScheduleRun::fail(const Agent& agent, const std::string& message) const {
-  throw InputError(fmt::format("rank {}, block {}, group {}, step {}: {}", agent.rank, agent.block, agent.group,
-                               agent.done, message));
+  throw InputError(describe(agent, agent.done) + ": " + message);
 }
 
 }  // namespace weft

@@ -26,6 +26,7 @@ class ScheduleRun {
 
  private:
   static constexpr std::uint32_t kNobody = UINT32_MAX;
+  static constexpr std::uint32_t kInitial = kNobody - 1;  // the writer of what stands there from the beginning
 
   struct Cell {
     std::uint64_t value = 0;
@@ -78,6 +79,7 @@ class ScheduleRun {
   void check_connections() const;
   void check_barrier() const;
   [[noreturn]] void report_deadlock();
+  [[nodiscard]] std::string describe(const Agent& agent, std::uint64_t step) const;
   [[noreturn]] void fail(const Agent& agent, const std::string& message) const;
   [[nodiscard]] Connection& connection(std::uint32_t from, std::uint32_t to, std::uint32_t channel);
   void claim(std::uint32_t& end, const Agent& agent, const char* what) const;
@@ -85,7 +87,7 @@ class ScheduleRun {
   [[nodiscard]] std::uint32_t agent_of(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const;
   [[nodiscard]] std::int64_t buffer_bytes(std::uint32_t rank, ScheduleBuffer buffer) const;
   [[nodiscard]] Cells& cells(std::uint32_t rank, ScheduleBuffer buffer);
-  [[nodiscard]] const Cells& result(std::uint32_t rank) const;
+  [[nodiscard]] Cells result(std::uint32_t rank) const;
 
   const CollectiveSchedule& schedule_;
   const ScheduleRequest& request_;
