@@ -145,11 +145,13 @@ void check_table(const UserAlgorithm& algorithm) {
   if (cells > Limits::kCells) {
     fail(fmt::format("expected at most {} chunks in all buffers, got {}", Limits::kCells, cells));
   }
+  std::int64_t moves = 0;
   for (std::uint32_t r = 0; r < algorithm.ranks.size(); ++r) {
     const auto& blocks = algorithm.ranks[r].blocks;
     for (std::uint32_t b = 0; b < blocks.size(); ++b) {
       for (std::size_t s = 0; s < blocks[b].steps.size(); ++s) {
         const ScheduleStep& step = blocks[b].steps[s].what;
+        moves += blocks[b].steps[s].count;
         for (std::size_t i = 0; i < step.after_count; ++i) {
           const ScheduleStep::After& after = step.after.at(i);
           if (after.block < blocks.size() && after.steps <= blocks[after.block].steps.size()) continue;
@@ -159,6 +161,9 @@ void check_table(const UserAlgorithm& algorithm) {
         }
       }
     }
+  }
+  if (moves > Limits::kMoves) {
+    fail(fmt::format("expected steps that move at most {} chunks in all, got {}", Limits::kMoves, moves));
   }
 }
 

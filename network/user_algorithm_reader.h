@@ -15,6 +15,7 @@ struct UserAlgorithmLimits {
   static constexpr std::int64_t kBlocks = 1024;  // of a rank; so many channels, too
   static constexpr std::int64_t kChunks = 1 << 16;
   static constexpr std::int64_t kCells = 1 << 22;  // chunks of all buffers of all ranks
+  static constexpr std::int64_t kMoves = 1 << 22;  // chunks that all steps move
 };
 
 // Throw InputError with file and place. `text` is the file's contents, `file` its name in messages.

@@ -39,34 +39,40 @@ std::vector<std::uint32_t> node_sizes(Algorithm algorithm, std::uint32_t ranks) 
   return sizes;
 }
 
-void check_all(Algorithm algorithm, Kind kind) {
-  for (std::uint32_t ranks = 2; ranks <= (kind == Kind::send_receive ? 2U : 17U); ++ranks) {
-    for (const std::uint32_t nodes : node_sizes(algorithm, ranks)) {
-      std::uint32_t variant = ranks;
-      for (const std::int64_t elements : {1, 7, 331, 1025}) {
-        ++variant;
-        ScheduleRequest r = request(kind, ranks, kind == Kind::barrier ? 0 : elements * (variant % 2 == 0 ? 4 : 1));
-        r.element_bytes = variant % 2 == 0 ? 4 : 1;
-        r.channels = 1 + variant % 3;
-        r.root = variant % ranks;
-        r.ranks_per_node = nodes;
-        r.alternate_directions = variant % 4 < 2;
-        r.pieces_per_chunk = 1 + variant % 2;
-        const bool rings = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
-        const std::uint32_t slots = rings ? r.pieces_per_chunk + 1 : 1;
-        SCOPED_TRACE(testing::Message() << to_string(algorithm) << " " << to_string(kind) << ", " << ranks << " ranks, "
-                                        << r.channels << " channels, " << r.bytes << " B, " << nodes << " a node, "
-                                        << slots << " slots");
-        ASSERT_NO_THROW((void)check_schedule(*make_schedule(algorithm, r), r, slots));
-      }
-    }
-  }
+void check_size(Algorithm algorithm, ScheduleRequest r, std::int64_t elements, std::uint32_t variant) {
+  r.element_bytes = variant % 2 == 0 ? 4 : 1;
+  r.bytes = r.kind == Kind::barrier ? 0 : elements * r.element_bytes;
+  r.root = variant % r.ranks;
+  r.alternate_directions = variant % 4 < 2;
+  r.pieces_per_chunk = 1 + variant % 2;
+  const bool rings = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
+  const std::uint32_t slots = rings ? r.pieces_per_chunk + 1 : 1;
+  SCOPED_TRACE(testing::Message() << to_string(r.kind) << ", " << r.ranks << " ranks, " << r.channels << " channels, "
+                                  << r.bytes << " B of " << r.element_bytes << ", root " << r.root << ", "
+                                  << r.ranks_per_node << " a node, " << slots << " slots");
+  ASSERT_NO_THROW((void)check_schedule(*make_schedule(algorithm, r), r, slots));
 }
 
-TEST(CollectiveAlgorithm, AllComputeTheirCollectives) {
-  for (const Algorithm algorithm : kCollectiveAlgorithms) {
-    for (const Kind kind : kKinds) {
-      if (supports(algorithm, kind)) check_all(algorithm, kind);
+class AnyAlgorithm : public testing::TestWithParam<Algorithm> {};
+INSTANTIATE_TEST_SUITE_P(All, AnyAlgorithm, testing::ValuesIn(kCollectiveAlgorithms),
+                         [](const auto& instance) { return std::string(to_string(instance.param)); });
+
+TEST_P(AnyAlgorithm, ComputesItsCollectives) {
+  const std::array<std::int64_t, 4> sizes{1, 7, 331, 1025};
+  for (const Kind kind : kKinds) {
+    if (!supports(GetParam(), kind)) continue;
+    for (std::uint32_t ranks = 2; ranks <= (kind == Kind::send_receive ? 2U : 17U); ++ranks) {
+      for (const std::uint32_t node : node_sizes(GetParam(), ranks)) {
+        for (std::uint32_t channels = 1; channels <= 3; ++channels) {
+          ScheduleRequest r = request(kind, ranks, 0);
+          r.channels = channels;
+          r.ranks_per_node = node;
+          for (std::size_t s = 0; s < sizes.size(); ++s) {
+            check_size(GetParam(), r, sizes.at(s), ranks + channels + static_cast<std::uint32_t>(s));
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
     }
   }
 }
