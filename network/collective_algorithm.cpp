@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "network/schedule_generators.h"
 #include "sim/error.h"
 
@@ -28,6 +30,12 @@ void check(const ScheduleRequest& request) {
   }
 }
 
+void check_nodes(const ScheduleRequest& request) {
+  if (request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0) return;
+  throw InputError(fmt::format("hierarchical: expected nodes of as many ranks each, {} in all, got {} a node",
+                               request.ranks, request.ranks_per_node));
+}
+
 }  // namespace
 
 const char* to_string(CollectiveAlgorithm algorithm) {
@@ -49,14 +57,23 @@ const char* to_string(CollectiveAlgorithm algorithm) {
 }
 
 bool supports(CollectiveAlgorithm algorithm, CollectiveKind kind) {
+  using Kind = CollectiveKind;
+  const bool everywhere = kind == Kind::all_reduce || kind == Kind::all_gather || kind == Kind::reduce_scatter;
   switch (algorithm) {
     case CollectiveAlgorithm::ring:
-      return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
-             kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::broadcast ||
-             kind == CollectiveKind::reduce;
-    default:
-      return false;
+      return everywhere || kind == Kind::broadcast || kind == Kind::reduce;
+    case CollectiveAlgorithm::tree:
+      return kind == Kind::all_reduce || kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::barrier;
+    case CollectiveAlgorithm::halving_doubling:
+      return everywhere || kind == Kind::barrier;
+    case CollectiveAlgorithm::direct:
+      return everywhere || kind == Kind::all_to_all || kind == Kind::gather || kind == Kind::scatter ||
+             kind == Kind::send_receive;
+    case CollectiveAlgorithm::double_binary_tree:
+    case CollectiveAlgorithm::hierarchical:
+      return kind == Kind::all_reduce;
   }
+  return false;
 }
 
 CollectiveAlgorithm usual_algorithm(CollectiveKind kind) {
@@ -75,16 +92,30 @@ CollectiveAlgorithm usual_algorithm(CollectiveKind kind) {
 
 std::unique_ptr<CollectiveSchedule> make_schedule(CollectiveAlgorithm algorithm, const ScheduleRequest& request) {
   if (!supports(algorithm, request.kind)) {
-    throw InputError(
-        fmt::format("{}: expected an algorithm that can, got {}", to_string(request.kind), to_string(algorithm)));
+    std::vector<const char*> names;
+    for (const CollectiveAlgorithm other : kCollectiveAlgorithms) {
+      if (supports(other, request.kind)) names.push_back(to_string(other));
+    }
+    throw InputError(fmt::format("{}: expected {}, got {}", to_string(request.kind), fmt::join(names, " or "),
+                                 to_string(algorithm)));
   }
   check(request);
   switch (algorithm) {
     case CollectiveAlgorithm::ring:
       return make_ring(request);
-    default:
-      throw InternalError("an algorithm without a generator");
+    case CollectiveAlgorithm::tree:
+      return make_tree(request);
+    case CollectiveAlgorithm::double_binary_tree:
+      return make_double_binary_tree(request);
+    case CollectiveAlgorithm::halving_doubling:
+      return make_halving_doubling(request);
+    case CollectiveAlgorithm::direct:
+      return make_direct(request);
+    case CollectiveAlgorithm::hierarchical:
+      check_nodes(request);
+      return make_hierarchical(request);
   }
+  throw InternalError("unknown algorithm");
 }
 
 }  // namespace weft

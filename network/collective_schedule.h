@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "sim/program.h"
 
@@ -75,7 +76,7 @@ struct ScheduleStep {
 };
 
 // A connection is (from, to, channel): what is sent on it is received in the same order, piece by piece, each of the
-// same size on both ends.
+// same size on both ends. At each end one group of warps uses it.
 class CollectiveSchedule {
  public:
   virtual ~CollectiveSchedule() = default;
@@ -85,6 +86,10 @@ class CollectiveSchedule {
   [[nodiscard]] virtual std::int64_t input_bytes(std::uint32_t rank) const = 0;
   [[nodiscard]] virtual std::int64_t output_bytes(std::uint32_t rank) const = 0;
   [[nodiscard]] virtual std::int64_t scratch_bytes(std::uint32_t /*rank*/) const { return 0; }
+  // Works only where one buffer is a part of the other, and uses only the larger one: an all_gather's output, which
+  // holds the rank's part from the beginning; a reduce_scatter's input, which holds it at the end; either of an
+  // all_reduce, called output. A run whose buffers lie apart copies first, or last.
+  [[nodiscard]] virtual bool in_place() const { return false; }
 
   // Thread blocks of a rank, the channel whose connections a block uses, and the groups of warps of a block that work
   // at the same time, each through its own steps in order.
@@ -95,6 +100,9 @@ class CollectiveSchedule {
   // In constant time.
   [[nodiscard]] virtual ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
                                           std::uint64_t index) const = 0;
+  // Names a step in messages.
+  [[nodiscard]] virtual std::string describe(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
+                                             std::uint64_t index) const;
 };
 
 // What a generator is asked for.
@@ -106,7 +114,8 @@ struct ScheduleRequest {
   std::uint32_t root = 0;              // broadcast, reduce, gather, scatter; who sends in send_receive
   std::uint32_t channels = 1;          // thread blocks; the schedule says how many it uses
   std::int64_t piece_bytes = 1 << 20;  // the most that one step carries: a slot of a connection's buffer
-  std::uint32_t pieces_per_chunk = 2;  // pieces in which a chunk is passed on (NCCL's slices)
+  std::uint32_t pieces_per_chunk = 2;  // pieces in which a chunk is passed on (NCCL's slices); a ring needs
+                                       // connections with more slots than these
   std::uint32_t ranks_per_node = 0;    // hierarchical: ranks 0 ... ranks_per_node - 1 are the first node
   bool alternate_directions = false;   // ring: odd channels go round the other way; NCCL's do not
 };
