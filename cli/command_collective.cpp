@@ -56,7 +56,8 @@ std::uint32_t timed(std::int64_t bytes) { return bytes <= 1 << 20 ? 3 : bytes <=
 
 // Sizes are what nccl-tests calls size: of all_gather the output. Parts of ranks are whole elements.
 std::vector<std::int64_t> sizes(const CollectiveArguments& arguments, std::uint32_t gpus) {
-  const bool parts = arguments.collective == "all_gather" || arguments.collective == "reduce_scatter";
+  const bool parts =
+      arguments.collective != "all_reduce" && arguments.collective != "broadcast" && arguments.collective != "reduce";
   const std::int64_t unit = kElementBytes * (parts ? gpus : 1);
   std::vector<std::int64_t> sizes;
   for (auto size = static_cast<double>(arguments.min); size <= static_cast<double>(arguments.max);
@@ -82,6 +83,10 @@ std::vector<std::string> sets_of(const CollectiveArguments& arguments, std::uint
 // or is what takes the time.
 Row row_of(const Json& result, std::int64_t size) {
   const Json& series = result.at("collectives");
+  if (result.at("status") != "ok") {
+    throw InputError(
+        fmt::format("{} B: expected collectives that end, got status {}", size, result.at("status").dump()));
+  }
   WEFT_CHECK(series.size() == kWarmUp + timed(size), "every collective of the series ended");
   const Json& last = series.back();
   Row row;
@@ -175,7 +180,7 @@ void add_collective_command(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("collective", "Time one collective over sizes, as a table like nccl-tests'");
   command->add_option("CONFIG", arguments->config, "Configuration; a workload in it is not used")->required();
   command->add_option("--collective", arguments->collective,
-                      "all_reduce, all_gather, reduce_scatter, broadcast or reduce");
+                      "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather or scatter");
   const CLI::AsSizeValue size(false);  // 1K, 1KB and 1KiB are 1024 B
   command->add_option("--min", arguments->min, "Smallest size, e.g. 1KiB")->transform(size);
   command->add_option("--max", arguments->max, "Largest size, e.g. 1GiB")->transform(size);

@@ -92,9 +92,12 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
       meetings[key].emplace_back(gpu, OpId{op});
     }
   }
-  const CollectiveContext context{&config.system.gpu, &config.system.collectives,
-                                  config.system.switch_reduce.has_value(), static_cast<std::uint32_t>(programs.size()),
-                                  config.system.network.links_per_gpu, config.system.network.link.bandwidth};
+  const CollectiveContext context{&config.system.gpu,
+                                  &config.system.collectives,
+                                  config.system.switch_reduce.has_value(),
+                                  static_cast<std::uint32_t>(programs.size()),
+                                  config.system.network.links_per_gpu,
+                                  config.system.network.link.bandwidth};
   collectives_.reserve(order.size());
   for (const Key& key : order) {
     const auto& members = meetings[key];

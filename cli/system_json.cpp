@@ -167,6 +167,7 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
                             "expected false (collectives on registered buffers are not modelled yet), got true");
     in_switch.count("reduce_warps", collectives.in_switch.reduce_warps, 1, 64);
     in_switch.count("copy_warps", collectives.in_switch.copy_warps, 1, 64);
+    in_switch.time_ns("start_latency_ns", collectives.in_switch.start_latency, 0, kMaxTimeNs, Presence::optional);
   });
   f.object(
       "tuner",

@@ -19,6 +19,27 @@ std::uint32_t lines_per_round(const CollectiveSpec& library) {
   return std::max(1U, library.bytes_in_flight_per_warp / kLineBytes);
 }
 
+// The schedule for an algorithm the user may ask for: where the collective does not have it, the usual one.
+CollectiveAlgorithm schedule_algorithm(AllReduceAlgorithm algorithm, CollectiveKind kind) {
+  const auto wanted = [&] {
+    switch (algorithm) {
+      case AllReduceAlgorithm::tree:
+        return CollectiveAlgorithm::tree;
+      case AllReduceAlgorithm::double_binary_tree:
+        return CollectiveAlgorithm::double_binary_tree;
+      case AllReduceAlgorithm::halving_doubling:
+        return CollectiveAlgorithm::halving_doubling;
+      case AllReduceAlgorithm::direct:
+        return CollectiveAlgorithm::direct;
+      case AllReduceAlgorithm::hierarchical:
+        return CollectiveAlgorithm::hierarchical;
+      default:
+        return usual_algorithm(kind);
+    }
+  }();
+  return supports(wanted, kind) ? wanted : usual_algorithm(kind);
+}
+
 // The size nccl-tests reports: the larger of what a rank gives and gets.
 std::int64_t reported_bytes(const CollectiveDemand& demand) {
   const auto ranks = static_cast<std::int64_t>(demand.group.size());
@@ -106,20 +127,28 @@ std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint
 CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
                                const CollectiveWish& wish, std::uint32_t first_flag) {
   if (demand.group.size() < 2) throw InputError("a collective: expected a group of at least 2 GPUs");
-  const bool all_reduce = demand.kind == CollectiveKind::all_reduce;
-  const TunerQuery query{demand.kind, reported_bytes(demand), static_cast<std::uint32_t>(demand.group.size()),
-                         context.links_per_gpu, static_cast<double>(context.link.count()) * 1e-9,
+  AllReduceAlgorithm algorithm = wish.algorithm;
+  if (demand.kind != CollectiveKind::all_reduce && algorithm == AllReduceAlgorithm::in_switch) {
+    algorithm = AllReduceAlgorithm::automatic;
+  }
+  const TunerQuery query{demand.kind,
+                         reported_bytes(demand),
+                         static_cast<std::uint32_t>(demand.group.size()),
+                         context.links_per_gpu,
+                         static_cast<double>(context.link.count()) * 1e-9,
                          in_switch_is_possible(context, demand, wish.algorithm)};
-  const TunerChoice choice = choose(*context.library, query, all_reduce ? wish.algorithm : AllReduceAlgorithm::ring,
-                                    wish.protocol, wish.channels);
-  CollectivePlan plan = choice.algorithm == AllReduceAlgorithm::in_switch
-                            ? plan_in_switch(context, demand, choice, first_flag)
-                            : plan_schedule(context, demand, usual_algorithm(demand.kind), choice, first_flag);
+  const TunerChoice choice = choose(*context.library, query, algorithm, wish.protocol, wish.channels);
+  CollectivePlan plan =
+      choice.algorithm == AllReduceAlgorithm::in_switch
+          ? plan_in_switch(context, demand, choice, first_flag)
+          : plan_schedule(context, demand, schedule_algorithm(choice.algorithm, demand.kind), choice, first_flag);
   const ClockDomain clock(context.gpu->clock);
+  Time start = context.library->base_latency;
+  if (choice.algorithm == AllReduceAlgorithm::in_switch) start = start + context.library->in_switch.start_latency;
   for (ScriptedKernel& kernel : plan.ranks) {
     kernel.registers_per_thread = context.library->registers_per_thread;
     kernel.shared_memory_bytes = context.library->shared_memory_bytes;
-    kernel.start_latency = clock.to_subcycles(context.library->base_latency);
+    kernel.start_latency = clock.to_subcycles(start);
   }
   return plan;
 }

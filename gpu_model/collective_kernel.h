@@ -13,7 +13,7 @@
 namespace weft {
 
 struct CollectivePlan {
-  std::string algorithm;  // "ring" | "in_switch"
+  std::string algorithm;  // "in_switch", or as CollectiveAlgorithm's names
   std::string protocol;   // "Simple" | "LL" | "LL128"
   std::uint32_t channels = 0;
   std::uint32_t flags = 0;            // counters it uses on every GPU, from `first_flag`

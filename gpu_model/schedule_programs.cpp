@@ -27,6 +27,13 @@ std::uint32_t warps_of(const ScheduleLayout& layout, std::uint32_t rank, std::ui
   return std::max(1U, layout.place().protocol.threads / 32 / layout.schedule().groups(rank, block));
 }
 
+// A round's share of what a block moves at most: checking flags and packing words costs instructions.
+SubCycle instruction_time(const GpuSpec& gpu, const ProtocolShape& protocol) {
+  if (protocol.block_GBps <= 0) return 0;
+  const double seconds = protocol.lines_per_round * protocol.data_bytes_per_line / (protocol.block_GBps * 1e9);
+  return cycles(seconds * static_cast<double>(gpu.clock.count()));
+}
+
 // The phases of one group of warps: its place in the steps and in the FIFOs of its connections.
 class StepCursor final : public PhaseCursor {
  public:
@@ -38,6 +45,7 @@ class StepCursor final : public PhaseCursor {
         channel_(layout.schedule().channel(rank, block)),
         warps_(warps_of(layout, rank, block)),
         steps_(layout.schedule().steps(rank, block, group)),
+        instruction_time_(instruction_time(*layout.place().gpu, layout.place().protocol)),
         done_flag_(layout.steps_done(rank, block, group)) {}
 
   bool next(Phase& phase) override {
@@ -83,8 +91,7 @@ class StepCursor final : public PhaseCursor {
     End& end = end_of(received_, from, rank_);
     const bool remote = protocol().receiver_reads;
     if (step.bytes > 0) {
-      LineStream stream =
-          lines(slot(end), wire_bytes(step.bytes), remote ? Target::remote : Target::local, gpu(from));
+      LineStream stream = lines(slot(end), wire_bytes(step.bytes), remote ? Target::remote : Target::local, gpu(from));
       if (protocol().inline_flags) {
         stream.arrival_flag = end.connection->come;
         stream.arrived_before = end.lines;
@@ -155,7 +162,7 @@ class StepCursor final : public PhaseCursor {
       phase.fenced = phase.fenced || has_destination;
     }
     set_rounds(phase, protocol().lines_per_round, warps_);
-    phase.compute = adding_time(*place.gpu, protocol().lines_per_round, terms);
+    phase.compute = std::max(adding_time(*place.gpu, protocol().lines_per_round, terms), instruction_time_);
   }
 
   const ScheduleLayout* layout_;
@@ -163,6 +170,7 @@ class StepCursor final : public PhaseCursor {
   std::uint32_t warps_;
   std::uint64_t steps_;
   std::uint64_t next_ = 0;
+  SubCycle instruction_time_;  // of a round
   std::uint32_t done_flag_;
   std::vector<End> received_, sent_;
 };
@@ -232,7 +240,8 @@ ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedul
   std::int64_t scratch_bytes = 0;
   for (std::uint32_t rank = 0; rank < s.ranks(); ++rank) scratch_bytes = std::max(scratch_bytes, s.scratch_bytes(rank));
   scratch_ = (place_.buffer_end - most_fifos * fifo_bytes - scratch_bytes) / kLineBytes * kLineBytes;
-  if (scratch_ < 0) throw InputError("a collective: expected memory for the buffers of its connections, got too little");
+  if (scratch_ < 0)
+    throw InputError("a collective: expected memory for the buffers of its connections, got too little");
 }
 
 const ScheduleLayout::Connection& ScheduleLayout::connection(std::uint32_t from, std::uint32_t to,

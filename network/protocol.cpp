@@ -9,12 +9,12 @@ namespace weft {
 namespace {
 
 // NCCL src/include/device.h.
-constexpr std::uint32_t kSteps = 8;                           // NCCL_STEPS
-constexpr std::uint32_t kLlThreads = 512;                     // NCCL_LL_MAX_NTHREADS
-constexpr std::int64_t kLlBufferBytes = 8 * 512 * 8 * 16;     // NCCL_LL_LINES_PER_THREAD, threads, steps, 16 B lines
-constexpr std::uint32_t kLl128Threads = 640;                  // NCCL_LL128_MAX_NTHREADS
+constexpr std::uint32_t kSteps = 8;                            // NCCL_STEPS
+constexpr std::uint32_t kLlThreads = 512;                      // NCCL_LL_MAX_NTHREADS
+constexpr std::int64_t kLlBufferBytes = 8 * 512 * 8 * 16;      // NCCL_LL_LINES_PER_THREAD, threads, steps, 16 B lines
+constexpr std::uint32_t kLl128Threads = 640;                   // NCCL_LL128_MAX_NTHREADS
 constexpr std::int64_t kLl128BufferBytes = 120 * 640 * 8 * 8;  // NCCL_LL128_ELEMS_PER_THREAD, threads, steps, 8 B
-constexpr std::uint32_t kLl128RoundLines = 16;                // 32 threads x NCCL_LL128_SHMEM_ELEMS_PER_THREAD x 8 B
+constexpr std::uint32_t kLl128RoundLines = 16;                 // 32 threads x NCCL_LL128_SHMEM_ELEMS_PER_THREAD x 8 B
 // NCCL src/include/comm.h: NCCL_SIMPLE_THREAD_THRESHOLD, NCCL_LL_THREAD_THRESHOLD, the same for LL128.
 constexpr std::int64_t kSimpleBytesPerThread = 64;
 constexpr std::int64_t kLlBytesPerThread = 8;
@@ -48,6 +48,7 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
       shape.slots = kSteps;
       shape.slot_bytes = kLlBufferBytes / kSteps;
       shape.inline_flags = true;
+      shape.block_GBps = library.tuner.ll_max_GBps / ring.channels;
       break;
     case CollectiveProtocol::ll128:
       shape.data_bytes_per_line = 120;
@@ -56,6 +57,7 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
       shape.slots = kSteps;
       shape.slot_bytes = kLl128BufferBytes / kSteps;
       shape.inline_flags = true;
+      shape.block_GBps = library.tuner.ll128_channel_GBps;
       break;
     default: {
       const std::uint32_t steps = is_ring ? ring.slice_steps : 1;

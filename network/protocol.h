@@ -16,6 +16,7 @@ struct ProtocolShape {
   std::int64_t slot_bytes = 0;              // in the buffer
   std::int64_t piece_bytes = 0;             // of data in a slot
   std::uint32_t pieces_per_chunk = 1;
+  double block_GBps = 0;  // what one block moves at most for its instructions; 0: no limit
   bool inline_flags = false;
   bool receiver_reads = false;
 };

@@ -1,7 +1,7 @@
 #include "network/tuner.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "network/protocol.h"
 #include "sim/error.h"
@@ -49,6 +49,8 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
     const double channels = library.in_switch.channels;
     return kInSwitchLatency + bytes / (bus * tuner.in_switch_efficiency * (channels - 1) / channels * 1e3);
   }
+  // What the library does not have, or does not have on one node, is taken for as fast as a ring: it matters for the
+  // protocol.
   double bandwidth = bus;
   if (protocol == CollectiveProtocol::ll) bandwidth = std::min(bus * kLlShare, tuner.ll_max_GBps);
   if (protocol == CollectiveProtocol::ll128) {
@@ -64,11 +66,12 @@ TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllRe
                    CollectiveProtocol protocol, std::uint32_t channels) {
   TunerChoice best;
   std::optional<double> least;
-  for (const auto a : {AllReduceAlgorithm::ring, AllReduceAlgorithm::in_switch}) {
-    if (algorithm == AllReduceAlgorithm::automatic ? a == AllReduceAlgorithm::in_switch && !query.in_switch
-                                                   : a != algorithm) {
-      continue;
-    }
+  std::vector<AllReduceAlgorithm> algorithms{algorithm};
+  if (algorithm == AllReduceAlgorithm::automatic) {
+    algorithms = {AllReduceAlgorithm::ring};
+    if (query.in_switch) algorithms.push_back(AllReduceAlgorithm::in_switch);
+  }
+  for (const auto a : algorithms) {
     for (const auto p : {CollectiveProtocol::ll, CollectiveProtocol::ll128, CollectiveProtocol::simple}) {
       if (protocol != CollectiveProtocol::automatic && p != protocol) continue;
       const std::optional<double> time = predicted_us(library, query, a, p);
@@ -87,7 +90,8 @@ TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllRe
   } else if (best.algorithm == AllReduceAlgorithm::in_switch) {
     best.channels = library.in_switch.channels;
   } else {
-    best.channels = channels_for(library, best.protocol, true, query.bytes, query.ranks);
+    best.channels =
+        channels_for(library, best.protocol, best.algorithm == AllReduceAlgorithm::ring, query.bytes, query.ranks);
   }
   return best;
 }

@@ -26,7 +26,9 @@ struct TunerChoice {
   std::uint32_t channels = 1;
 };
 
-// What the configuration leaves open is chosen; `algorithm` and `protocol` may be automatic, `channels` may be 0.
+// What the configuration leaves open is chosen: `algorithm` and `protocol` may be automatic, `channels` may be 0. An
+// automatic algorithm is a ring or in_switch: NCCL's trees never win on one node of up to 8 GPUs. Throws InputError for
+// a protocol that the algorithm does not have.
 [[nodiscard]] TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllReduceAlgorithm algorithm,
                                  CollectiveProtocol protocol, std::uint32_t channels);
 

@@ -125,8 +125,11 @@ TEST(RunConfig, SaysWhichKeyAddsReducingSwitches) {
 }
 
 TEST(RunConfig, SaysWhatThisVersionHas) {
-  EXPECT_EQ(error_with({"all_reduce.algorithm=tree"}),
-            "e.json: /all_reduce/algorithm: expected one of \"auto\", \"ring\", \"in_switch\", got \"tree\"");
+  EXPECT_EQ(error_with({"all_reduce.algorithm=star"}),
+            "e.json: /all_reduce/algorithm: expected one of \"auto\", \"ring\", \"in_switch\", \"tree\", "
+            "\"double_binary_tree\", \"halving_doubling\", \"direct\", got \"star\"");
+  EXPECT_EQ(error_with({"all_reduce.protocol=LL64"}),
+            "e.json: /all_reduce/protocol: expected one of \"auto\", \"Simple\", \"LL\", \"LL128\", got \"LL64\"");
   EXPECT_EQ(error_with({"all_reduce.mover=copy_engine"}),
             "e.json: /all_reduce/mover: expected \"compute_units\", got \"copy_engine\"");
   EXPECT_EQ(error_with({"fidelity=sampled"}), "e.json: /fidelity: expected \"cycle\", got \"sampled\"");

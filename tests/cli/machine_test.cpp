@@ -93,6 +93,17 @@ TEST(MachineFormula, RingMovesTwiceTheSizeLessAShare) {
   }
 }
 
+TEST(MachineFormula, LlMovesTwiceWhatSimpleMoves) {
+  const RunConfig config = all_reduce(256 << 10, "ring", 8, "LL");
+  const Ran ran(config);
+  ASSERT_TRUE(ran.finished);
+  const std::uint32_t channels = ran.scripts.collectives().front().plan.channels;
+  EXPECT_EQ(channels, 8U);  // 32 KiB a channel
+  // 4 KiB a step and channel, 14 steps, each taken with a flag: no flag says that something has come.
+  const std::int64_t expected = channels * 14 * (2 * (4 << 10) + kFlagBytes);
+  for (std::uint32_t g = 0; g < 8; ++g) EXPECT_EQ(ran.bytes().at("gpu" + std::to_string(g) + "->"), expected) << g;
+}
+
 TEST(MachineFormula, InSwitchMovesTheSizeAndAShare) {
   const Ran ran(all_reduce(kSize, "in_switch"));
   ASSERT_TRUE(ran.finished);
@@ -202,6 +213,27 @@ TEST(Machine, RunsTheSameEveryTimeAndOnAnyNumberOfThreads) {
     EXPECT_EQ(times_in_child(config), first) << algorithm;
     config.threads = 2;
     EXPECT_EQ(times_in_child(config), first) << algorithm;
+  }
+}
+
+// A step of LL needs no fence and no flag behind the data.
+TEST(Machine, LlIsFasterThanSimpleWhereLatencyCounts) {
+  const auto end = [](const std::string& protocol) {
+    const std::vector<std::int64_t> times = times_in_child(all_reduce(8 << 10, "ring", 4, protocol));
+    return times.empty() ? Time(0) : Time(times.back());
+  };
+  const Time ll = end("LL");
+  EXPECT_GT(ll, Time(0));
+  EXPECT_GT(end("Simple"), ll + microseconds(6 * 3));  // the fences of six steps
+}
+
+TEST(Machine, EveryAlgorithmEndsBehindSwitches) {
+  for (const char* algorithm : {"tree", "double_binary_tree", "halving_doubling", "direct"}) {
+    for (const char* protocol : {"Simple", "LL"}) {
+      const std::vector<std::int64_t> times = times_in_child(all_reduce(100 << 10, algorithm, 8, protocol));
+      ASSERT_EQ(times.size(), 8U * 2 + 1) << algorithm << " " << protocol;
+      for (const std::int64_t time : times) EXPECT_GE(time, 0) << algorithm << " " << protocol;
+    }
   }
 }
 
