@@ -1,6 +1,7 @@
 // NVLS with staging: three groups of warps in each block form a pipeline over the loops of a channel. Stage-in copies
-// the rank's data into a buffer the switch knows and signals all; reduce loads its own piece through the switch, summed,
-// and stores it to all through the switch; stage-out copies the sums to the user's buffer and gives the slot free.
+// the rank's data into a buffer the switch knows and signals all; reduce loads its own piece through the switch,
+// summed, and stores it to all through the switch; stage-out copies the sums to the user's buffer and gives the slot
+// free.
 #pragma once
 
 #include <cstdint>

@@ -59,8 +59,8 @@ struct Phase {
   std::uint8_t post_count = 0;
   Pipe pipe = Pipe::fp32;
   std::uint32_t rounds = 1;
-  std::uint32_t stages = 1;         // rounds whose loads may be in flight
-  SubCycle compute = 0;             // pipe time of a round
+  std::uint32_t stages = 1;                 // rounds whose loads may be in flight
+  SubCycle compute = 0;                     // pipe time of a round
   SubCycle fence = 0;                       // what a fence before the posts takes once the phase's stores are done
   bool fenced = true;                       // false: the posts do not wait for the stores
   std::array<FlagWait, kMaxWaits> waits{};  // before the first round

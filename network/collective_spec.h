@@ -44,8 +44,8 @@ struct InSwitchSpec {
   Time start_latency;              // beyond base_latency
 };
 
-// What the library's tuner believes of the machine (NCCL src/graph/tuning.cc and topo.h). GB/s of 10^9. Its limits of LL
-// and LL128 were measured: they also limit what the blocks of these protocols move.
+// What the library's tuner believes of the machine (NCCL src/graph/tuning.cc and topo.h). GB/s of 10^9. Its limits of
+// LL and LL128 were measured: they also limit what the blocks of these protocols move.
 struct TunerSpec {
   double link_GBps = 0;              // of one link, each way; 0: 0.8 of its rate
   double ll_max_GBps = 141;          // bus bandwidth of LL at most, on one node
