@@ -34,6 +34,7 @@ struct CompareArguments {
   std::vector<std::string> configs;
   std::vector<std::string> schemes;
   std::vector<std::string> algorithms;
+  std::vector<std::string> movers;
   RunOptions options;
   std::string output;
   std::optional<std::size_t> jobs;
@@ -69,7 +70,7 @@ void write_comparison(const LabelledResults& results, const fs::path& directory)
 
 int compare(const CompareArguments& arguments) {
   const std::vector<CompareCase> cases =
-      compare_cases(arguments.configs, arguments.schemes, arguments.algorithms, all_sets(arguments.options));
+      compare_cases(arguments.configs, arguments.schemes, arguments.algorithms, arguments.movers, all_sets(arguments.options));
   for (const auto& one : cases) check_model(read_run_config(one.config, one.sets), one.config);
 
   const bool keep = !arguments.output.empty();
@@ -111,6 +112,9 @@ void add_compare_command(CLI::App& app, Command& chosen) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--all-reduce", arguments->algorithms, "All-reduce algorithms to compare, separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--movers", arguments->movers, "Movers of all-reduces to compare, separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_run_options(*command, arguments->options);

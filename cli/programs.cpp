@@ -55,6 +55,7 @@ std::vector<Program> programs_of(const CollectiveWorkload& workload, const RunCo
 // A copy between host and device, as the copy engine's one block: it moves lines at the rate of the host link.
 ScriptedKernel copy_script(const CopyDemand& copy) {
   ScriptedKernel kernel;
+  kernel.executor = Executor::host_copy_engine;
   WarpScript script;
   Phase phase;
   LineStream stream;

@@ -38,7 +38,10 @@ const EnumNames<CollectiveProtocol>& protocol_table() {
   return names;
 }
 const EnumNames<Mover>& mover_table() {
-  static const EnumNames<Mover> names{{Mover::compute_units, "compute_units"}};
+  static const EnumNames<Mover> names{{Mover::compute_units, to_string(Mover::compute_units)},
+                                      {Mover::copy_engine, to_string(Mover::copy_engine)},
+                                      {Mover::endpoint_engine, to_string(Mover::endpoint_engine)},
+                                      {Mover::near_memory, to_string(Mover::near_memory)}};
   return names;
 }
 const EnumNames<Fidelity>& fidelity_table() {
@@ -138,7 +141,12 @@ void experiment_fields(Fields& f, RunConfig& config) {
         all_reduce.choice("algorithm", config.collective.algorithm, algorithm_table(), Presence::optional);
         all_reduce.choice("protocol", config.collective.protocol, protocol_table(), Presence::optional);
         all_reduce.count("channels", config.collective.channels, 0, 1024, Presence::optional);
-        all_reduce.choice("mover", config.mover, mover_table(), Presence::optional);
+        all_reduce.choice("mover", config.collective.mover, mover_table(), Presence::optional);
+        all_reduce.flag("registered", config.collective.registered, Presence::optional);
+        all_reduce.refuse_unless(config.collective.mover == Mover::compute_units || config.system.gpu.engines.has_value(),
+                                 "mover",
+                                 fmt::format("expected \"compute_units\" (gpu.engines of {} is not given), got \"{}\"",
+                                             Json(config.system.name).dump(), to_string(config.collective.mover)));
         all_reduce.refuse_unless(
             config.collective.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(),
             "algorithm",
@@ -178,6 +186,12 @@ const std::vector<std::string>& scheme_names() {
 std::vector<std::string> protocol_names() {
   std::vector<std::string> names;
   for (const auto& entry : protocol_table()) names.push_back(entry.second);
+  return names;
+}
+
+std::vector<std::string> mover_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : mover_table()) names.push_back(entry.second);
   return names;
 }
 

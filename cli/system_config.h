@@ -41,7 +41,7 @@ struct CollectiveWorkload {
   Bytes bytes;
 };
 
-enum class Mover { compute_units, copy_engine, endpoint_engine };
+
 enum class Fidelity { cycle, sampled };
 
 struct DataParallelConfig {
@@ -55,8 +55,7 @@ struct RunConfig {
   std::uint32_t gpus = 1;
   std::variant<TraceWorkload, ModelWorkload, CollectiveWorkload> workload;
   DataParallelConfig scheme;  // name: data_parallel
-  CollectiveWish collective;  // all_reduce: algorithm, protocol, channels
-  Mover mover = Mover::compute_units;
+  CollectiveWish collective;  // all_reduce: algorithm, protocol, channels, mover, registered
   std::uint32_t gpus_per_process = 1;
   std::uint32_t iterations = 1;
   Fidelity fidelity = Fidelity::cycle;

@@ -77,6 +77,36 @@ void hbm_fields(Fields& f, HbmSpec& hbm) {
 }
 
 template <class Fields>
+void engine_fields(Fields& f, GpuEngines& engines) {
+  f.object("copy_engine", [&](auto& copy) {
+    CopyEngineSpec& spec = engines.copy_engine;
+    copy.count("engines", spec.engines, 1, 1024);
+    copy.rate_GBps("rate_GBps", spec.rate, kMinGBps, kMaxGBps);
+    copy.time_ns("start_ns", spec.start, 0, kMaxTimeNs);
+    copy.count("max_outstanding_lines", spec.max_outstanding_lines, 1, 1 << 20);
+    copy.count("packet_lines", spec.packet_lines, 1, kMaxPacketLines);
+    copy.count("piece_bytes", spec.piece_bytes, kLineBytes, std::int64_t{1} << 40);
+    copy.count("reduce_blocks", spec.reduce_blocks, 1, 65536);
+  });
+  f.object("endpoint_engine", [&](auto& endpoint) {
+    EndpointEngineSpec& spec = engines.endpoint_engine;
+    endpoint.count("sram_bytes", spec.sram_bytes, kLineBytes, std::int64_t{1} << 32);
+    endpoint.rate_GBps("sram_GBps", spec.sram_rate, kMinGBps, kMaxGBps);
+    endpoint.rate_GBps("memory_GBps", spec.memory_rate, kMinGBps, kMaxGBps);
+    endpoint.time_ns("sram_latency_ns", spec.sram_latency, 0, kMaxTimeNs);
+    endpoint.time_ns("start_ns", spec.start, 0, kMaxTimeNs);
+    endpoint.count("state_machines", spec.state_machines, 1, 1024);
+    endpoint.number("adds_per_cycle", spec.adds_per_cycle, 0.001, 1e9);
+    endpoint.count("max_outstanding_lines", spec.max_outstanding_lines, 1, 1 << 20);
+    endpoint.count("packet_lines", spec.packet_lines, 1, kMaxPacketLines);
+  });
+  f.object("near_memory", [&](auto& near_memory) {
+    near_memory.count("update_cost", engines.near_memory.update_cost, 1, 64);
+    near_memory.count("channels", engines.near_memory.channels, 1, 1024);
+  });
+}
+
+template <class Fields>
 void gpu_fields(Fields& f, GpuSpec& gpu) {
   f.text("name", gpu.name);
   f.count("compute_units", gpu.compute_units, 1, 65536);
@@ -91,6 +121,15 @@ void gpu_fields(Fields& f, GpuSpec& gpu) {
     launch.time_ns("host_to_device_ns", gpu.launch.host_to_device, 0, kMaxTimeNs);
   });
   f.rate_GBps("host_link_GBps", gpu.host_link, kMinGBps, kMaxGBps);
+  if (Fields::kReads || gpu.engines) {
+    f.object(
+        "engines",
+        [&](auto& engines) {
+          if (!gpu.engines) gpu.engines.emplace();
+          engine_fields(engines, *gpu.engines);
+        },
+        Presence::optional);
+  }
   const std::int64_t set_bytes = std::int64_t{gpu.l2.slices} * gpu.l2.ways * kLineBytes;
   f.refuse_unless(gpu.l2.bytes >= set_bytes, "l2",
                   fmt::format("expected at least a set a slice, {} bytes, got {}", set_bytes, gpu.l2.bytes));
@@ -163,11 +202,10 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
   f.object("in_switch", [&](auto& in_switch) {
     in_switch.count("channels", collectives.in_switch.channels, 1, 1024);
     in_switch.flag("registered", collectives.in_switch.registered);
-    in_switch.refuse_unless(!collectives.in_switch.registered, "registered",
-                            "expected false (collectives on registered buffers are not modelled yet), got true");
     in_switch.count("reduce_warps", collectives.in_switch.reduce_warps, 1, 64);
     in_switch.count("copy_warps", collectives.in_switch.copy_warps, 1, 64);
     in_switch.time_ns("start_latency_ns", collectives.in_switch.start_latency, 0, kMaxTimeNs, Presence::optional);
+    in_switch.count("registered_channels", collectives.in_switch.registered_channels, 1, 1024, Presence::optional);
   });
   f.object(
       "tuner",

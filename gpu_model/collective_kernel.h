@@ -20,8 +20,15 @@ struct CollectivePlan {
   std::vector<ScriptedKernel> ranks;  // by place in the group
 };
 
+// Who moves the data of collectives, and who adds. compute_units: thread blocks of the library, NCCL. The others are
+// engines of the GPU (GpuSpec::engines); those that cannot do a collective refuse it.
+enum class Mover { compute_units, copy_engine, endpoint_engine, near_memory };
+[[nodiscard]] const char* to_string(Mover mover);
+
 // What the user asks for; the tuner chooses the rest.
 struct CollectiveWish {
+  Mover mover = Mover::compute_units;
+  bool registered = false;  // the user's buffers are known to the library and the switch: no staging copies
   AllReduceAlgorithm algorithm = AllReduceAlgorithm::automatic;  // of all_reduce
   CollectiveProtocol protocol = CollectiveProtocol::automatic;
   std::uint32_t channels = 0;  // 0: automatic
@@ -39,8 +46,9 @@ struct CollectiveContext {
 // Buffers of the communication library, at the end of the memory of each GPU.
 [[nodiscard]] std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus);
 
-// Plans one collective of the group. Counters first_flag ... are its own. Throws InputError for what no algorithm here
-// does, and for in_switch where it cannot be: the switch does not reduce, or the group is not the whole system.
+// Plans one collective of the group. Engines take in_switch only where the wish names it. Counters first_flag ... are its own. Throws InputError for what no algorithm here
+// does, for in_switch where it cannot be: the switch does not reduce, or the group is not the whole system, and for
+// engines that the GPU does not have.
 [[nodiscard]] CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
                                              const CollectiveWish& wish, std::uint32_t first_flag);
 

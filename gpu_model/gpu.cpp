@@ -28,7 +28,8 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
       l1_latency_(cycles(std::int64_t{spec.compute_unit.l1_latency_cycles})),
       device_latency_(clock_.to_subcycles(spec.launch.device_latency)),
       flags_(work.flags),
-      ledgers_(work.program->ops.size()) {
+      ledgers_(work.program->ops.size()),
+      parts_left_(work.program->ops.size(), 0) {
   const SubCycle slice_time = cycles(static_cast<double>(kLineBytes) / spec.l2.bytes_per_cycle);
   response_latency_ = hit_latency(spec) - request_latency_ - slice_time;
   WEFT_CHECK(response_latency_ > 0, "the latency of an L2 hit is below its service time");
@@ -42,14 +43,43 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
       static_cast<double>(spec.host_link.count()) / static_cast<double>(spec.clock.count());
   const SubCycle copy_time = cycles(kLineBytes / copy_bytes_per_cycle);
   units_.emplace_back(unit, copy_time, copy_time);
+  for (Unit& u : units_) {
+    u.to_links = request_latency_;
+    u.from_links = response_latency_;
+  }
+  if (spec.engines) add_engines(*spec.engines);
   SubCycle notice = std::numeric_limits<SubCycle>::max();
   for (const ScriptedKernel* script : work.scripts) {
-    if (script != nullptr && script->blocks() > 0) notice = std::min(notice, script->start_latency);
+    if (script == nullptr || script->blocks() == 0) continue;
+    notice = std::min(notice, script->start_latency + units_[engine_unit(script->executor, 0)].to_links);
   }
   const bool talks = notice != std::numeric_limits<SubCycle>::max();
   // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
-  collective_notice_ = talks ? clock_.to_time(notice + device_latency_ + request_latency_) : microseconds(20);
+  collective_notice_ = talks ? clock_.to_time(notice + device_latency_) : microseconds(20);
   if (const auto first = frontend_.first_step()) push(*first, Event{.kind = EventKind::host_step});
+}
+
+void Gpu::add_engines(const GpuEngines& engines) {
+  const auto line_time = [&](Bandwidth rate) {
+    return cycles(kLineBytes * static_cast<double>(spec_.clock.count()) / static_cast<double>(rate.count()));
+  };
+  const auto add = [&](Bandwidth rate, std::uint32_t outstanding, std::uint32_t packet_lines) {
+    Unit& unit = units_.emplace_back(spec_.compute_unit, 0, line_time(rate));
+    unit.outstanding_limit = outstanding;
+    unit.packet_lines = packet_lines;
+    unit.to_links = request_latency_;
+    unit.from_links = response_latency_;
+  };
+  const CopyEngineSpec& copy = engines.copy_engine;
+  for (std::uint32_t e = 0; e < copy.engines; ++e) add(copy.rate, copy.max_outstanding_lines, copy.packet_lines);
+  const EndpointEngineSpec& endpoint = engines.endpoint_engine;
+  add(endpoint.memory_rate, endpoint.max_outstanding_lines, endpoint.packet_lines);
+  units_.back().at_link_port = true;
+  units_.back().to_links = units_.back().from_links = kCycle;
+  sram_first_line_ = static_cast<LineAddress>(spec_.hbm.bytes / kLineBytes);
+  sram_line_time_ = line_time(endpoint.sram_rate);
+  sram_latency_ = clock_.to_subcycles(endpoint.sram_latency);
+  l2_.set_update_cost(engines.near_memory.update_cost);
 }
 
 Time Gpu::next_activity() const {
@@ -70,8 +100,9 @@ void Gpu::advance(Time until) {
     ports_.bundle(b).in->credits.receive(
         [&](const Credit& credit) { ports_.transmitter(b).receive_credit(credit, departures_); });
     ports_.bundle(b).in->packets.receive([&](const Packet& packet) {
-      // Requests cross the crossbar to L2, answers go to their unit.
-      const SubCycle crossing = virtual_channel(packet.kind) == VirtualChannel::request ? request_latency_ : 0;
+      // Requests cross the crossbar to L2, answers go to their unit, data for the SRAM is there.
+      const bool crosses = virtual_channel(packet.kind) == VirtualChannel::request && !in_sram(packet.line);
+      const SubCycle crossing = crosses ? request_latency_ : 0;
       push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
            Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(b), .agent = keep(packet)});
     });
@@ -94,6 +125,7 @@ void Gpu::announce(const Event& event) const {
   switch (event.kind) {
     case EventKind::load_at_l2:
     case EventKind::store_at_l2:
+      if (in_sram(event.line)) return;
       for (std::uint32_t i = 0; i < event.lines; ++i) l2_.prefetch(l2_.place(event.line + i));
       break;
     case EventKind::ingress:
@@ -161,6 +193,9 @@ void Gpu::handle(const Event& event) {
       return;
     case EventKind::op_starts:
       start_op(OpId{event.agent});
+      return;
+    case EventKind::kernel_launched:
+      start_kernel(OpId{event.agent}, &work_.scripts[event.agent]->launched.at(event.line));
       return;
     case EventKind::op_ends:
       end_op(event.agent);

@@ -85,6 +85,7 @@ class Gpu final : public Chip {
     store_credit,  // stores of a unit at its limit are done
     op_arrives,
     op_starts,
+    kernel_launched,  // by an agent: number `line` of the script of op `agent`
     op_ends,
   };
   // A memory instruction of a warp touches up to kGroup consecutive lines (512 B: 16 B a thread): they are one event
@@ -143,6 +144,7 @@ class Gpu final : public Chip {
     std::uint32_t next_waiter = 0;
     // The rest.
     SubCycle last_acknowledge = 0;
+    SubCycle begins = 0;             // the phase, at the earliest
     std::uint64_t block_number = 0;  // in the grid
     std::uint32_t block = 0;         // in blocks_
     std::uint32_t phase_index = 0;
@@ -165,7 +167,7 @@ class Gpu final : public Chip {
     BlockNeeds needs;
     std::int32_t priority = 0;
     bool communication = false;
-    bool on_copy_engine = false;
+    Executor executor = Executor::compute_units;
     std::uint64_t blocks = 0;
     std::uint64_t next_block = 0;
     std::uint64_t blocks_done = 0;
@@ -188,6 +190,7 @@ class Gpu final : public Chip {
   // gpu.cpp: time and events
   void handle(const Event& event);
   void announce(const Event& event) const;
+  void add_engines(const GpuEngines& engines);
   void push(SubCycle when, const Event& event);
   [[nodiscard]] SubCycle now() const { return cycles(wheel_.now()); }
   void sample(Time until);
@@ -196,6 +199,8 @@ class Gpu final : public Chip {
   void make_ready(OpId op);
   void host_step();
   void start_op(OpId op);
+  void start_kernel(OpId op, const ScriptedKernel* script);
+  [[nodiscard]] std::uint32_t engine_unit(Executor executor, std::uint64_t block) const;
   void end_op(std::uint32_t kernel);
   void dispatch(std::uint32_t kernel);
   void dispatch_on(std::uint32_t unit);
@@ -230,6 +235,9 @@ class Gpu final : public Chip {
   // gpu_memory.cpp: L2 and links
   void on_load_at_l2(const Event& event);
   void on_store_at_l2(const Event& event);
+  [[nodiscard]] bool in_sram(LineAddress line) const { return line >= sram_first_line_; }
+  SubCycle access_sram(std::uint32_t lines);
+  SubCycle write_came(const Packet& packet, SubCycle& started);
   void count_flag(std::uint32_t flag);
   void on_egress(const Event& event);
   void on_ingress(const Packet& packet, std::uint16_t bundle);
@@ -257,7 +265,8 @@ class Gpu final : public Chip {
   SubCycle l1_latency_;
   SubCycle device_latency_;
 
-  std::vector<Unit> units_;  // the last one is the copy engine
+  // Compute units, then the copy engine of the host link, copy engines between GPUs, the endpoint engine.
+  std::vector<Unit> units_;
   std::vector<Agent> agents_;
   std::vector<std::uint32_t> free_agents_;
   std::vector<Block> blocks_;
@@ -277,6 +286,11 @@ class Gpu final : public Chip {
   std::uint32_t collectives_ = 0;  // started or about to be, until they end
   Time collective_notice_;         // at least this long from being ready to the first message
   SubCycle distributor_free_ = 0;
+  std::vector<std::uint32_t> parts_left_;  // by op: kernels of its script that have not ended
+  LineAddress sram_first_line_ = ~LineAddress{0};  // the endpoint engine's memory lies behind HBM's addresses
+  SubCycle sram_line_time_ = 0;
+  SubCycle sram_latency_ = 0;
+  SubCycle sram_free_ = 0;
   Time sampled_;
   GpuStatistics statistics_;
 };

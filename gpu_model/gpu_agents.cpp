@@ -23,7 +23,7 @@ void Gpu::enter_phase(std::uint32_t index) {
   agent.stages = phase.stages;
   agent.load_count = phase.load_count;
   agent.store_count = phase.store_count;
-  agent.waits = phase.wait_count > 0;
+  agent.waits = phase.wait_count > 0 || phase.delay > 0;
   agent.returned = agent.complete = agent.computed = agent.needed = 0;
   for (std::uint32_t s = 0; s < phase.load_count; ++s) agent.needed += lines_before(phase.loads[s], 1, phase.rounds);
   agent.load_round = agent.store_round = 0;
@@ -55,6 +55,12 @@ bool Gpu::flags_counted(std::uint32_t index) {
     if (!has_counted(wait.flag, wait.value, index)) return false;
     --phase.wait_count;
   }
+  if (phase.delay > 0) {
+    agents_[index].begins = now() + phase.delay;
+    phase.delay = 0;
+    push(agents_[index].begins, Event{.kind = EventKind::resume, .agent = index});
+  }
+  if (now() < agents_[index].begins) return false;
   agents_[index].waits = false;
   return true;
 }
@@ -92,7 +98,7 @@ void Gpu::run_agent(std::uint32_t index) {
       if (agent.store_round < agent.computed && !issue_stores(index)) return;
       if (agent.load_round < agent.rounds && !issue_loads(index)) return;
       if (agent.store_round != agent.rounds) return;
-      if (agent.phase.post_count > 0 && agent.phase.fenced && agent.phase.store_count > 0) {
+      if (agent.phase.post_count > 0 && agent.phase.fenced && (agent.phase.store_count > 0 || agent.stores_out > 0)) {
         agent.at_fence = true;
         if (agent.stores_out != 0) return;
         end_fence(index);
@@ -205,23 +211,31 @@ void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
 
 void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, std::uint32_t count, bool is_load) {
   Unit& unit = units_[agents_[index].unit];
-  const SubCycle leaves = std::max(unit.out_free, now());
-  unit.out_free = leaves + (is_load ? unit.load_request_time : unit.port_line_time) * count;
+  const LineAddress first_line = stream.first + line;
+  const bool local = stream.target == Target::local;
+  const bool to_sram = local && in_sram(first_line);
+  SubCycle leaves = now();
+  if (!unit.at_link_port || (local && !to_sram)) {
+    leaves = std::max(unit.out_free, leaves);
+    unit.out_free = leaves + (is_load ? unit.load_request_time : unit.port_line_time) * count;
+  }
   Event event{.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2,
               .lines = static_cast<std::uint8_t>(count),
               .gpu = stream.gpu,
-              .line = stream.first + line,
+              .line = first_line,
               .agent = index};
   if (line == 0) event.first_sectors = stream.first_sectors;
   if (line + count == stream.lines) event.last_sectors = stream.last_sectors;
-  if (stream.target != Target::local) {
+  if (!local) {
     const bool multicast = stream.target == Target::multicast;
     event.packet = is_load ? (multicast ? PacketKind::multicast_read : PacketKind::read)
-                           : (multicast ? PacketKind::multicast_write : PacketKind::write);
+                           : (multicast     ? PacketKind::multicast_write
+                              : stream.adds ? PacketKind::update
+                                            : PacketKind::write);
     event.kind = EventKind::egress;
     if (!is_load) event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
   }
-  push(leaves + request_latency_, event);
+  push(leaves + (!local ? unit.to_links : to_sram ? 0 : request_latency_), event);
 }
 
 // False when that was the last phase; the agent is gone then.
@@ -248,12 +262,20 @@ bool Gpu::finish_phase(std::uint32_t index) {
 }
 
 void Gpu::post(std::uint32_t index, const FlagPost& flag) {
+  if (flag.target == Target::launch) {
+    push(now() + device_latency_, Event{.kind = EventKind::kernel_launched,
+                                        .line = flag.flag,
+                                        .agent = running_[agents_[index].kernel].op.value});
+    return;
+  }
   Event event{.kind = EventKind::flag_at_l2, .gpu = flag.gpu, .line = flag.flag, .agent = index};
+  SubCycle crossing = request_latency_;
   if (flag.target != Target::local) {
     event.kind = EventKind::egress;
     event.packet = flag.target == Target::multicast ? PacketKind::multicast_flag : PacketKind::flag;
+    crossing = units_[agents_[index].unit].to_links;
   }
-  push(now() + request_latency_, event);
+  push(now() + crossing, event);
 }
 
 void Gpu::finish_agent(std::uint32_t index) {

@@ -24,6 +24,31 @@ void Gpu::make_ready(OpId op) {
 }
 
 void Gpu::start_op(OpId op) {
+  frontend_.times(op).start = now();
+  const bool is_kernel = frontend_.program().ops[op.value].kind == ProgramOpKind::kernel;
+  const ScriptedKernel* script = is_kernel ? nullptr : work_.scripts[op.value];
+  WEFT_CHECK(is_kernel || script != nullptr, "a collective or copy without a script");
+  parts_left_[op.value] = script == nullptr ? 1 : 1 + static_cast<std::uint32_t>(script->launched.size());
+  start_kernel(op, script);
+}
+
+std::uint32_t Gpu::engine_unit(Executor executor, std::uint64_t block) const {
+  switch (executor) {
+    case Executor::compute_units:
+      return 0;
+    case Executor::host_copy_engine:
+      return spec_.compute_units;
+    case Executor::copy_engine:
+      WEFT_CHECK(spec_.engines.has_value(), "a GPU without copy engines");
+      return spec_.compute_units + 1 + static_cast<std::uint32_t>(block % spec_.engines->copy_engine.engines);
+    case Executor::endpoint_engine:
+      WEFT_CHECK(spec_.engines.has_value(), "a GPU without an endpoint engine");
+      return static_cast<std::uint32_t>(units_.size() - 1);
+  }
+  throw InternalError("unknown executor");
+}
+
+void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   std::uint32_t slot = 0;
   if (free_running_.empty()) {
     slot = static_cast<std::uint32_t>(running_.size());
@@ -39,16 +64,14 @@ void Gpu::start_op(OpId op) {
   kernel.start = now();
   kernel.sequence = launches_++;
   kernel.priority = frontend_.program().priorities[described.stream.value];
-  frontend_.times(op).start = now();
-  if (described.kind == ProgramOpKind::kernel) {
+  if (script == nullptr) {
     kernel.program.emplace(described.kernel, spec_, described.name);
     kernel.needs = kernel.program->needs();
     kernel.blocks = kernel.program->blocks();
   } else {
-    kernel.script = work_.scripts[op.value];
-    WEFT_CHECK(kernel.script != nullptr, "a collective or copy without a script");
+    kernel.script = script;
     kernel.communication = described.kind == ProgramOpKind::collective;
-    kernel.on_copy_engine = described.kind == ProgramOpKind::copy;
+    kernel.executor = script->executor;
     kernel.needs = block_needs(spec_.compute_unit, kernel.script->threads_per_block,
                                kernel.script->registers_per_thread, kernel.script->shared_memory_bytes);
     kernel.blocks = kernel.script->blocks();
@@ -69,8 +92,9 @@ void Gpu::end_op(std::uint32_t slot) {
   const OpId op = running_[slot].op;
   if (const auto at = std::find(active_.begin(), active_.end(), slot); at != active_.end()) active_.erase(at);
   running_[slot].program.reset();
-  if (running_[slot].communication) --collectives_;
   free_running_.push_back(slot);
+  if (--parts_left_[op.value] > 0) return;
+  if (running_[slot].communication) --collectives_;
   ready_.clear();
   if (frontend_.completed(op, now(), ready_)) {
     // The host polls: it sees the end one way later, as it takes a launch to get here.
@@ -82,8 +106,8 @@ void Gpu::end_op(std::uint32_t slot) {
 // Breadth first: one block a unit and pass, as long as one fits anywhere.
 void Gpu::dispatch(std::uint32_t slot) {
   Running& kernel = running_[slot];
-  if (kernel.on_copy_engine) {
-    while (kernel.next_block < kernel.blocks) place_block(slot, spec_.compute_units);
+  if (kernel.executor != Executor::compute_units) {
+    while (kernel.next_block < kernel.blocks) place_block(slot, engine_unit(kernel.executor, kernel.next_block));
     return;
   }
   for (bool placed = true; placed && kernel.next_block < kernel.blocks;) {
@@ -107,7 +131,7 @@ void Gpu::dispatch_on(std::uint32_t unit) {
 bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index) {
   Running& kernel = running_[slot];
   Unit& unit = units_[unit_index];
-  if (!kernel.on_copy_engine) {
+  if (kernel.executor == Executor::compute_units) {
     if (!unit.slots.fits(kernel.needs)) return false;
     account_unit(unit_index);
     unit.slots.take(kernel.needs);
@@ -164,7 +188,7 @@ void Gpu::end_block(std::uint32_t index) {
   Running& kernel = running_[block.kernel];
   ++kernel.blocks_done;
   ledgers_[kernel.op.value].block_resident += static_cast<double>(now() - block.start);
-  if (!kernel.on_copy_engine) {
+  if (kernel.executor == Executor::compute_units) {
     account_unit(block.unit);
     Unit& unit = units_[block.unit];
     unit.slots.release(kernel.needs);

@@ -29,6 +29,11 @@ void Gpu::count_communication(const L2Cache::Access& access, bool communication)
 }
 
 void Gpu::on_load_at_l2(const Event& event) {
+  if (in_sram(event.line)) {
+    push(access_sram(event.lines) + sram_latency_,
+         Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
+    return;
+  }
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
@@ -49,7 +54,17 @@ void Gpu::on_load_at_l2(const Event& event) {
   push(unit.in_free, Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
 }
 
+// One port of the endpoint engine's memory, for reads and writes; the time at which it is through.
+SubCycle Gpu::access_sram(std::uint32_t lines) {
+  sram_free_ = std::max(sram_free_, now()) + sram_line_time_ * lines;
+  return sram_free_;
+}
+
 void Gpu::on_store_at_l2(const Event& event) {
+  if (in_sram(event.line)) {
+    stores_done(event.agent, event.lines, access_sram(event.lines));
+    return;
+  }
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   const SubCycle spacing = units_[agent.unit].port_line_time;
@@ -77,7 +92,10 @@ void Gpu::count_flag(std::uint32_t index) {
     }
     // Who waits for a separate flag goes on when the poll that sees it has come back. Where the flags are in the data,
     // that poll is the load.
-    const SubCycle seen = poll_wait_ + (agent.waits ? response_latency_ : -request_latency_);
+    // An engine at the link ports is told.
+    const SubCycle seen = units_[agent.unit].at_link_port
+                              ? 0
+                              : poll_wait_ + (agent.waits ? response_latency_ : -request_latency_);
     push(now() + seen, Event{.kind = EventKind::resume, .agent = *link});
     agent.waits_for_flag = false;
     *link = agent.next_flag_waiter;
@@ -91,12 +109,15 @@ void Gpu::on_egress(const Event& event) {
   packet.source = static_cast<std::uint16_t>(id_.value);
   packet.destination = event.gpu;
   const bool multicast = packet.kind == PacketKind::multicast_write;
-  if (packet.kind == PacketKind::write || multicast) packet.payload = kLineBytes;
+  const bool writes = packet.kind == PacketKind::write || packet.kind == PacketKind::update;
+  if (multicast) packet.payload = kLineBytes;
   if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) packet.payload = kFlagBytes;
-  packet.entry = multicast ? 1 : packet.kind == PacketKind::write ? event.arrival() : 0;
-  for (std::uint32_t i = 0; i < event.lines; ++i) {
+  packet.entry = multicast ? 1 : writes ? event.arrival() : 0;
+  const std::uint32_t width = writes ? units_[agents_[event.agent].unit].packet_lines : 1;
+  for (std::uint32_t i = 0; i < event.lines; i += width) {
     packet.line = event.line + i;
-    const LinkPorts::Lane lane = ports_.lane_of(packet.line, event.gpu);
+    if (writes) packet.payload = static_cast<std::uint16_t>(std::min(width, event.lines - i) * kLineBytes);
+    const LinkPorts::Lane lane = ports_.lane_of(packet.line / width, event.gpu);
     packet.lane = lane.lane;
     submit(packet, static_cast<std::uint16_t>(lane.bundle));
   }
@@ -117,6 +138,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
   switch (packet.kind) {
     case PacketKind::read:
     case PacketKind::multicast_read: {
+      WEFT_CHECK(!in_sram(packet.line), "another GPU read the endpoint engine's memory");
       const L2Cache::Access access = l2_.read(l2_.place(packet.line), 15, now());
       count_communication(access, true);
       give_credit(packet, bundle, access.started);
@@ -125,16 +147,17 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
       return;
     }
     case PacketKind::write:
+    case PacketKind::update:
     case PacketKind::multicast_write: {
-      const L2Cache::Access access = l2_.write(l2_.place(packet.line), 15, true, now());
-      count_communication(access, true);
-      give_credit(packet, bundle, access.started);
+      SubCycle started = now();
+      const SubCycle done = write_came(packet, started);
+      give_credit(packet, bundle, started);
       Packet written = packet;
-      if (packet.kind == PacketKind::write && packet.entry != 0) {
-        count_flag(packet.entry - 1);
+      if (packet.kind != PacketKind::multicast_write && packet.entry != 0) {
+        for (std::uint32_t bytes = 0; bytes < packet.payload; bytes += kLineBytes) count_flag(packet.entry - 1);
         written.entry = 0;
       }
-      acknowledge(written, bundle, access.done);
+      acknowledge(written, bundle, done);
       return;
     }
     case PacketKind::flag:
@@ -145,19 +168,35 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
     case PacketKind::read_reply: {
       give_credit(packet, bundle, now());
       Unit& unit = units_[agents_[packet.agent].unit];
-      const SubCycle arrives = std::max(now() + response_latency_, unit.in_free + unit.port_line_time);
-      unit.in_free = arrives;
+      SubCycle arrives = now() + unit.from_links;
+      if (!unit.at_link_port) arrives = unit.in_free = std::max(arrives, unit.in_free + unit.port_line_time);
       push(arrives, Event{.kind = EventKind::response, .agent = packet.agent});
       return;
     }
     case PacketKind::acknowledge:
       give_credit(packet, bundle, now());
-      stores_done(packet.agent, packet.count, now() + response_latency_);
+      stores_done(packet.agent, packet.count, now() + units_[agents_[packet.agent].unit].from_links);
       return;
     case PacketKind::partial_reply:
       break;
   }
   throw InternalError("a partial reply came to a GPU");
+}
+
+// The lines of a packet go to where they belong. `started`: the last of them was taken.
+SubCycle Gpu::write_came(const Packet& packet, SubCycle& started) {
+  const std::uint32_t lines = packet.payload / kLineBytes;
+  if (in_sram(packet.line)) return access_sram(lines);
+  SubCycle done = 0;
+  for (std::uint32_t i = 0; i < lines; ++i) {
+    const L2Cache::Place place = l2_.place(packet.line + i);
+    const L2Cache::Access access =
+        packet.kind == PacketKind::update ? l2_.update(place, now()) : l2_.write(place, 15, true, now());
+    count_communication(access, true);
+    started = std::max(started, access.started);
+    done = std::max(done, access.done);
+  }
+  return done;
 }
 
 void Gpu::send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when) {
@@ -182,8 +221,8 @@ void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) 
     collected.packet.count = 0;
     collected.bundle = bundle;
   }
-  ++collected.packet.count;
-  if (collected.packet.count == kCollectedAcknowledgements) {
+  collected.packet.count = static_cast<std::uint8_t>(collected.packet.count + write.payload / kLineBytes);
+  if (collected.packet.count >= kCollectedAcknowledgements) {
     flush_acknowledge(place, when);
   } else if (!collected.timer_runs) {
     collected.timer_runs = true;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "sim/program.h"
@@ -54,6 +55,42 @@ struct LaunchSpec {
   Time host_collective_issue;  // host time to issue a collective, for each GPU its process drives
 };
 
+// DMA engines that copy between GPUs. They cannot add.
+struct CopyEngineSpec {
+  std::uint32_t engines = 0;
+  Bandwidth rate;                           // of one, each way
+  Time start;                               // from a command whose turn has come to its first load
+  std::uint32_t max_outstanding_lines = 0;  // of one: loads, and as many stores
+  std::uint32_t packet_lines = 2;           // payload of a packet
+  std::int64_t piece_bytes = 0;             // of a rank's part: what one command moves of an all-reduce
+  std::uint32_t reduce_blocks = 0;          // thread blocks of the kernel that adds up a piece
+};
+
+// An engine at the link ports with memory and adders of its own (ACE: Rashidi et al., ISCA 2021).
+struct EndpointEngineSpec {
+  std::int64_t sram_bytes = 0;
+  Bandwidth sram_rate;    // reads and writes together
+  Bandwidth memory_rate;  // to L2 and HBM, each way
+  Time sram_latency;
+  Time start;                               // from the command of a collective to its first load
+  std::uint32_t state_machines = 0;         // chunks in progress, as a collective's channels
+  double adds_per_cycle = 0;                // FP32, of all adders, in cycles of the GPU's clock
+  std::uint32_t max_outstanding_lines = 0;  // loads, and as many stores
+  std::uint32_t packet_lines = 2;
+};
+
+// Adders at the HBM channels: a store that comes by a link may add to what stands there (T3: Pati et al., ASPLOS 2024).
+struct NearMemorySpec {
+  std::uint32_t update_cost = 2;  // of a channel's time, in writes of the same size
+  std::uint32_t channels = 0;     // transfers that a collective keeps going
+};
+
+struct GpuEngines {
+  CopyEngineSpec copy_engine;
+  EndpointEngineSpec endpoint_engine;
+  NearMemorySpec near_memory;
+};
+
 struct GpuSpec {
   std::string name;
   std::uint32_t compute_units = 0;
@@ -63,6 +100,7 @@ struct GpuSpec {
   HbmSpec hbm;
   LaunchSpec launch;
   Bandwidth host_link;  // PCIe or C2C, each way
+  std::optional<GpuEngines> engines;  // that can move collectives; compute units always can
 };
 
 }  // namespace weft

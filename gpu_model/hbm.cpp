@@ -63,4 +63,9 @@ void Hbm::write(std::uint32_t channel, std::uint32_t sectors, SubCycle now) {
   at.queued_write_sectors = 0;
 }
 
+void Hbm::update(std::uint32_t channel, std::uint32_t sectors, std::uint32_t cost, SubCycle now) {
+  write(channel, sectors * cost, now);
+  statistics_.write_bytes -= std::int64_t{sectors} * (cost - 1) * kSectorBytes;  // the bus carries them once
+}
+
 }  // namespace weft

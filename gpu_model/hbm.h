@@ -35,6 +35,8 @@ class Hbm {
   }
   // Queues a write of `sectors`; full batches are drained.
   void write(std::uint32_t channel, std::uint32_t sectors, SubCycle now);
+  // Queues sectors that are added to where they stand: each takes the time of `cost` writes.
+  void update(std::uint32_t channel, std::uint32_t sectors, std::uint32_t cost, SubCycle now);
   // When the channel can take another request, given its bounded queue; at most `now` when it can at once.
   [[nodiscard]] SubCycle accepts_from(std::uint32_t channel) const { return channels_[channel].bus_free - queue_time_; }
 

@@ -21,9 +21,11 @@ class InSwitchPrograms final : public BlockPrograms {
       : place_(place), schedule_(schedule), rank_(rank) {}
 
   [[nodiscard]] std::uint32_t blocks() const override { return place_.spec.channels; }
-  [[nodiscard]] std::uint32_t groups(std::uint32_t /*block*/) const override { return kGroups; }
+  [[nodiscard]] std::uint32_t groups(std::uint32_t /*block*/) const override {
+    return place_.registered ? 1 : kGroups;
+  }
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t /*block*/, std::uint32_t group) const override {
-    return warps(static_cast<Group>(group)) * place_.lines_per_round;
+    return warps(place_.registered ? Group::reduce : static_cast<Group>(group)) * place_.lines_per_round;
   }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
     return std::make_unique<Cursor>(*this, block, static_cast<Group>(group));
@@ -35,6 +37,7 @@ class InSwitchPrograms final : public BlockPrograms {
     Cursor(const InSwitchPrograms& programs, std::uint32_t channel, Group group)
         : programs_(&programs), channel_(channel), group_(group) {}
     bool next(Phase& phase) override {
+      if (programs_->place_.registered) return programs_->registered_phase(channel_, loop_++, phase);
       if (loop_ == programs_->schedule_.loops()) return false;
       phase = programs_->phase(channel_, group_, loop_++);
       return true;
@@ -48,7 +51,33 @@ class InSwitchPrograms final : public BlockPrograms {
   };
 
   [[nodiscard]] std::uint32_t warps(Group group) const {
+    if (place_.registered) return place_.registered_warps;
     return group == Group::reduce ? place_.spec.reduce_warps : place_.spec.copy_warps;
+  }
+
+  // A barrier, the loops, a barrier. The first flags of the channel count the ranks.
+  bool registered_phase(std::uint32_t channel, std::uint32_t index, Phase& phase) const {
+    const std::uint32_t begun = place_.first_flag + channel * kFlagsPerChannel;
+    const std::uint32_t done = begun + 1;
+    const std::uint32_t loops = schedule_.loops();
+    if (index > loops + 1) return false;
+    phase.fence = place_.fence;
+    if (index == 0) {
+      phase.post({begun, Target::multicast, 0});
+    } else if (index <= loops) {
+      if (index == 1) phase.wait({begun, place_.ranks});
+      const InSwitchLoop loop = schedule_.loop(channel, index - 1);
+      const std::int64_t own = rank_ * loop.piece;
+      if (const std::int64_t bytes = std::min(loop.piece, loop.bytes - own); bytes > 0) {
+        phase.load(lines(place_.send_address + loop.offset + own, bytes, Target::multicast));
+        phase.store(lines(place_.receive_address + loop.offset + own, bytes, Target::multicast));
+        set_rounds(phase, place_.lines_per_round, place_.registered_warps);
+      }
+      if (index == loops) phase.post({done, Target::multicast, 0});
+    } else {
+      phase.wait({done, place_.ranks});
+    }
+    return true;
   }
 
   [[nodiscard]] Phase phase(std::uint32_t channel, Group group, std::uint32_t index) const {

@@ -1,7 +1,10 @@
-// NVLS with staging: three groups of warps in each block form a pipeline over the loops of a channel. Stage-in copies
-// the rank's data into a buffer the switch knows and signals all; reduce loads its own piece through the switch,
-// summed, and stores it to all through the switch; stage-out copies the sums to the user's buffer and gives the slot
-// free.
+// NVLS. With staging: three groups of warps in each block form a pipeline over the loops of a channel. Stage-in copies
+// the rank's data into a buffer the switch knows and signals all; reduce loads its own piece through the switch, summed,
+// and stores it to all through the switch; stage-out copies the sums to the user's buffer and gives the slot free.
+//
+// On registered buffers, which the switch reaches itself, nothing is staged: after a barrier all warps reduce, from the
+// users' buffers to the users' buffers, and a barrier ends it (NCCL src/device/all_reduce.h: two control warps, all
+// others reduce).
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,8 @@ struct InSwitchPlace {
   InSwitchSpec spec;
   std::uint32_t ranks = 0;
   std::uint32_t lines_per_round = 16;
+  bool registered = false;
+  std::uint32_t registered_warps = 0;  // of a block
   SubCycle fence = 0;
   std::int64_t send_address = 0;
   std::int64_t receive_address = 0;

@@ -80,15 +80,21 @@ std::uint32_t L2Cache::touch(Place at, SubCycle now) {
   if (match == 0) {
     found = victim(state.tree);
     Way& way = ways[found];
-    if (dirty_of(way) != 0) {
-      const std::uint32_t sectors = kSectorCount[dirty_of(way)];
-      hbm_.write(channel_of_[slice_of(at)], sectors, now);
-      if ((state.communication >> found & 1U) != 0) communication_write_back_bytes_ += sectors * kSectorBytes;
-    }
+    write_back(at, found, now);
     way = tag << kSectorBits;
   }
   state.tree = static_cast<std::uint16_t>((state.tree & kept_[found]) | away_[found]);
   return found;
+}
+
+// The dirty sectors of a way of the set go to HBM.
+void L2Cache::write_back(Place at, std::uint32_t way, SubCycle now) {
+  const std::size_t set = set_of(at);
+  const std::uint32_t dirty = dirty_of(tags_[set].ways[way]);
+  if (dirty == 0) return;
+  const std::uint32_t sectors = kSectorCount[dirty];
+  hbm_.write(channel_of_[slice_of(at)], sectors, now);
+  if ((sets_state_[set].communication >> way & 1U) != 0) communication_write_back_bytes_ += sectors * kSectorBytes;
 }
 
 void L2Cache::rest() {
@@ -136,6 +142,22 @@ L2Cache::Access L2Cache::write(Place at, std::uint32_t sectors, bool communicati
   tags_[set_of(at)].ways[found] |= sectors << 4 | sectors;
   std::uint16_t& owners = sets_state_[set_of(at)].communication;
   owners = static_cast<std::uint16_t>((owners & ~(1U << found)) | std::uint32_t{communication} << found);
+  return access;
+}
+
+L2Cache::Access L2Cache::update(Place at, SubCycle now) {
+  Access access;
+  access.started = take_slice(at, 15, now);
+  access.slice_wait = access.started - now;
+  access.done = slices_[slice_of(at)].free;
+  std::array<Way, kMostWays>& ways = tags_[set_of(at)].ways;
+  for (std::uint32_t w = 0; w < ways_; ++w) {
+    if (ways[w] >> kSectorBits != local_line_of(at)) continue;
+    write_back(at, w, access.started);
+    ways[w] = local_line_of(at) << kSectorBits;
+  }
+  hbm_.update(channel_of_[slice_of(at)], kLineBytes / kSectorBytes, update_cost_, access.started);
+  communication_write_back_bytes_ += kLineBytes;
   return access;
 }
 

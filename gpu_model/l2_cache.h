@@ -45,6 +45,11 @@ class L2Cache {
   // `communication`: whose data it is, to tell whose write-back it will be.
   Access write(Place place, std::uint32_t sectors, bool communication, SubCycle now);
 
+  // A whole line is added to in memory, for a collective: the copy here, if there is one, is written back and forgotten.
+  Access update(Place place, SubCycle now);
+  // What an update takes of a channel's time, in writes of the same size.
+  void set_update_cost(std::uint32_t writes) { update_cost_ = writes; }
+
   // HBM bytes written back so far that collectives had written.
   [[nodiscard]] std::int64_t communication_write_back_bytes() const { return communication_write_back_bytes_; }
 
@@ -91,6 +96,7 @@ class L2Cache {
   SubCycle take_slice(Place at, std::uint32_t sectors, SubCycle now);
   // The number of the line's way, after making room for it if it was not there.
   std::uint32_t touch(Place at, SubCycle now);
+  void write_back(Place at, std::uint32_t way, SubCycle now);
   [[nodiscard]] std::uint32_t victim(std::uint32_t tree) const;
 
   std::uint32_t slices_count_;
@@ -110,6 +116,7 @@ class L2Cache {
   std::vector<Fill> fills_;
   Hbm hbm_;
   std::int64_t communication_write_back_bytes_ = 0;
+  std::uint32_t update_cost_ = 1;
   L2Statistics statistics_;
 };
 

@@ -17,7 +17,8 @@ namespace weft {
 
 inline constexpr std::uint32_t kNoFlag = ~std::uint32_t{0};
 
-enum class Target : std::uint8_t { local, remote, multicast };
+// launch, of a post only: the flag is a number among the kernels that the script may launch.
+enum class Target : std::uint8_t { local, remote, multicast, launch };
 
 // Consecutive lines that a phase reads or writes.
 struct LineStream {
@@ -26,6 +27,7 @@ struct LineStream {
   std::uint16_t gpu = 0;  // target == remote
   Target target = Target::local;
   bool through_l1 = false;
+  bool adds = false;  // a remote store that the other GPU's memory adds to what stands there
   std::uint8_t first_sectors = 15;  // of the first line, as a mask; all others are whole
   std::uint8_t last_sectors = 15;
   // Flags inside the data (NCCL's LL protocols). A store counts each of its lines at this flag of the GPU it goes to. A
@@ -62,6 +64,7 @@ struct Phase {
   std::uint32_t stages = 1;                 // rounds whose loads may be in flight
   SubCycle compute = 0;                     // pipe time of a round
   SubCycle fence = 0;                       // what a fence before the posts takes once the phase's stores are done
+  SubCycle delay = 0;                       // from the last flag waited for to the first load: a command's start
   bool fenced = true;                       // false: the posts do not wait for the stores
   std::array<FlagWait, kMaxWaits> waits{};  // before the first round
   std::array<FlagPost, kMaxPosts> posts{};  // after the last round
@@ -129,13 +132,19 @@ class WrittenPrograms final : public BlockPrograms {
   std::vector<std::vector<WarpScript>> blocks_;  // by block, the groups of warps
 };
 
+// Whose units the agents of a kernel run on. Those of engines take no place from kernels.
+enum class Executor : std::uint8_t { compute_units, host_copy_engine, copy_engine, endpoint_engine };
+
 // A kernel whose blocks follow programs of their own: a collective's part on one GPU, or a copy.
 struct ScriptedKernel {
+  Executor executor = Executor::compute_units;
   std::uint32_t threads_per_block = 0;
   std::uint32_t registers_per_thread = 0;
   std::uint32_t shared_memory_bytes = 0;
   SubCycle start_latency = 0;                     // from a block's start to its first phase
   std::shared_ptr<const BlockPrograms> programs;  // null: no blocks
+  // Kernels that its agents launch, each once, by posts with Target::launch. The operation ends with the last of all.
+  std::vector<ScriptedKernel> launched;
 
   [[nodiscard]] std::uint32_t blocks() const { return programs == nullptr ? 0 : programs->blocks(); }
 };

@@ -31,12 +31,16 @@ inline void set_rounds(Phase& phase, std::uint32_t lines_per_round, std::uint32_
   phase.pipe = Pipe::fp32;
 }
 
+// Of a compute unit.
+inline double fp32_adds_per_cycle(const GpuSpec& gpu) {
+  return gpu.compute_unit.flops_per_cycle[static_cast<std::size_t>(Pipe::fp32)] / 2;  // an FMA counts as two
+}
+
 // Pipe time of a round that adds `terms` values into one, for a warp's iteration of `lines_per_round`.
-inline SubCycle adding_time(const GpuSpec& gpu, std::uint32_t lines_per_round, std::uint32_t terms) {
+inline SubCycle adding_time(double adds_per_cycle, std::uint32_t lines_per_round, std::uint32_t terms) {
   if (terms < 2) return 0;
   constexpr double kAddsPerLine = static_cast<double>(kLineBytes) / sizeof(float);
-  const double flops_per_cycle = gpu.compute_unit.flops_per_cycle[static_cast<std::size_t>(Pipe::fp32)];
-  return cycles((terms - 1) * lines_per_round * kAddsPerLine / (flops_per_cycle / 2));  // an FMA counts as two
+  return cycles((terms - 1) * lines_per_round * kAddsPerLine / adds_per_cycle);
 }
 
 }  // namespace weft

@@ -87,11 +87,25 @@ class StepCursor final : public PhaseCursor {
     return end.connection->fifo + end.pieces % protocol().slots * protocol().slot_bytes;
   }
 
+  // What a step only keeps is complete, and lies at the same place of the output of whoever sent it.
+  [[nodiscard]] bool comes_direct(const ScheduleStep& step) const {
+    return layout_->place().registered && step.receive_count == 1 && step.source == ScheduleBuffer::none &&
+           step.destination == ScheduleBuffer::output && !step.accumulates;
+  }
+  [[nodiscard]] bool goes_direct(const ScheduleStep& step) const {
+    return layout_->place().registered && step.destination == ScheduleBuffer::output;
+  }
+  [[nodiscard]] std::int64_t destination(const ScheduleStep& step) const {
+    return layout_->address(step.destination, rank_) + step.destination_offset;
+  }
+
   void receive(const ScheduleStep& step, std::uint32_t from, Phase& phase) {
     End& end = end_of(received_, from, rank_);
     const bool remote = protocol().receiver_reads;
-    if (step.bytes > 0) {
-      LineStream stream = lines(slot(end), wire_bytes(step.bytes), remote ? Target::remote : Target::local, gpu(from));
+    const bool direct = comes_direct(step);
+    if (step.bytes > 0 && (!direct || remote || step.send_count > 0)) {
+      LineStream stream = lines(direct ? destination(step) : slot(end), wire_bytes(step.bytes),
+                                remote ? Target::remote : Target::local, gpu(from));
       if (protocol().inline_flags) {
         stream.arrival_flag = end.connection->come;
         stream.arrived_before = end.lines;
@@ -109,9 +123,11 @@ class StepCursor final : public PhaseCursor {
     End& end = end_of(sent_, rank_, to);
     const std::uint32_t slots = protocol().slots;
     if (end.pieces >= slots) phase.wait({end.connection->taken, end.pieces + 1 - slots});
-    if (step.bytes > 0) {
-      const bool remote = !protocol().receiver_reads;
-      LineStream stream = lines(slot(end), wire_bytes(step.bytes), remote ? Target::remote : Target::local, gpu(to));
+    const bool remote = !protocol().receiver_reads;
+    const bool direct = goes_direct(step);
+    if (step.bytes > 0 && (!direct || remote)) {
+      LineStream stream = lines(direct ? destination(step) : slot(end), wire_bytes(step.bytes),
+                                remote ? Target::remote : Target::local, gpu(to));
       if (protocol().inline_flags) stream.arrival_flag = end.connection->come;
       phase.store(stream);
     }
@@ -138,20 +154,21 @@ class StepCursor final : public PhaseCursor {
     const bool has_source = step.bytes > 0 && step.source != ScheduleBuffer::none;
     const bool has_destination = step.bytes > 0 && step.destination != ScheduleBuffer::none;
     const std::int64_t source = has_source ? address(step.source, step.source_offset) : 0;
-    const std::int64_t destination = has_destination ? address(step.destination, step.destination_offset) : 0;
+    const std::int64_t kept_at = has_destination ? destination(step) : 0;
     // In place, what is only kept lies there already.
-    const bool kept = has_source && has_destination && source == destination && terms == 0 && !step.accumulates;
+    const bool kept = has_source && has_destination && source == kept_at && terms == 0 && !step.accumulates;
     if (has_source && !(kept && step.send_count == 0)) {
       phase.load(lines(source, step.bytes));
       ++terms;
     }
     if (step.accumulates && has_destination) {
-      phase.load(lines(destination, step.bytes));
+      phase.load(lines(kept_at, step.bytes));
       ++terms;
     }
     // A thread asks for its own data first, then polls for what is to come (NCCL src/device/prims_ll.h).
     for (std::uint32_t i = 0; i < step.receive_count; ++i) receive(step, step.receives_from.at(i), phase);
-    if (has_destination && !kept) phase.store(lines(destination, step.bytes));
+    const bool came = comes_direct(step) && !protocol().receiver_reads;
+    if (has_destination && !kept && !came) phase.store(lines(kept_at, step.bytes));
     for (std::uint32_t i = 0; i < step.send_count; ++i) send(step, step.sends_to.at(i), phase);
     for (std::uint32_t i = 0; i < step.after_count; ++i) {
       const ScheduleStep::After& after = step.after.at(i);
@@ -162,7 +179,7 @@ class StepCursor final : public PhaseCursor {
       phase.fenced = phase.fenced || has_destination;
     }
     set_rounds(phase, protocol().lines_per_round, warps_);
-    phase.compute = std::max(adding_time(*place.gpu, protocol().lines_per_round, terms), instruction_time_);
+    phase.compute = std::max(adding_time(place.adds_per_cycle, protocol().lines_per_round, terms), instruction_time_);
   }
 
   const ScheduleLayout* layout_;

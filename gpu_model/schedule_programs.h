@@ -18,6 +18,10 @@ struct SchedulePlace {
   const GpuSpec* gpu = nullptr;
   ProtocolShape protocol;
   SubCycle fence = 0;
+  double adds_per_cycle = 0;  // FP32, of who runs the steps
+  // The user's buffers are known to all ranks: what is complete is written to the next rank's output (or read from the
+  // one before), not passed through a FIFO. Only for rings without flags in the data.
+  bool registered = false;
   std::vector<GpuId> group;
   std::int64_t input_address = 0;  // the same on all GPUs
   std::int64_t output_address = 0;

@@ -55,6 +55,11 @@ struct Unit {
   std::array<SubCycle, kPipeCount> pipe_free{};
   std::uint32_t loads_out = 0;
   std::uint32_t stores_out = 0;
+  // An engine at the link ports reaches links and its SRAM without the crossbar; only memory traffic takes its port.
+  bool at_link_port = false;
+  std::uint32_t packet_lines = 1;  // of a write to another GPU
+  SubCycle to_links = 0;
+  SubCycle from_links = 0;
   WaitQueue load_waiters;
   WaitQueue store_waiters;
   std::uint32_t compute_blocks = 0;

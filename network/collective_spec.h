@@ -42,6 +42,7 @@ struct InSwitchSpec {
   std::uint32_t reduce_warps = 5;  // of a block
   std::uint32_t copy_warps = 6;    // each for staging in and out
   Time start_latency;              // beyond base_latency
+  std::uint32_t registered_channels = 4;  // of a collective on registered buffers
 };
 
 // What the library's tuner believes of the machine (NCCL src/graph/tuning.cc and topo.h). GB/s of 10^9. Its limits of

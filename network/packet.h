@@ -1,4 +1,4 @@
-// What travels on links. One packet carries at most LinkSpec::max_payload_bytes behind its header flits.
+// What travels on links. A packet of compute units carries at most a line behind its header flits, one of engines two.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,12 @@ namespace weft {
 using LineAddress = std::uint32_t;
 inline constexpr std::uint32_t kLineBytes = 128;
 inline constexpr std::uint32_t kSectorBytes = 32;
+inline constexpr std::uint32_t kMaxPacketLines = 2;  // 256 B from copy engines (NVIDIA in nccl-tests issue 149)
 
 enum class PacketKind : std::uint8_t {
   read,             // request: no payload
   write,            // request: payload
+  update,           // request: a write that the memory adds to what stands there
   flag,             // request: a small write that adds one to the flag `line` names
   multicast_read,   // request to a reducing switch: replies of all members, summed
   multicast_write,  // request to a switch: a copy to every member
@@ -42,8 +44,8 @@ struct Packet {
   std::uint16_t destination = 0;  // the GPU that is asked
   PacketKind kind = PacketKind::read;
   std::uint8_t lane = 0;     // of the link it last travelled on
-  std::uint8_t payload = 0;  // bytes; 0 to 128
-  std::uint8_t count = 1;    // of an acknowledgement
+  std::uint8_t count = 1;    // of an acknowledgement: lines
+  std::uint16_t payload = 0;  // bytes; up to 128 of compute units, 256 of copy engines: consecutive lines
 };
 
 // A receiver's buffer place that is free again for a lane and virtual channel of the opposite direction.

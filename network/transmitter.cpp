@@ -14,7 +14,7 @@ Transmitter::Transmitter(const LinkSpec& spec, std::uint32_t lanes, LinkWires& o
     : spec_(spec), lanes_(lanes), out_(&out) {
   const auto rate =
       Bandwidth(static_cast<std::int64_t>(static_cast<double>(spec.bandwidth.count()) * spec.framing_efficiency));
-  const std::uint32_t most = spec.header_flits + (spec.max_payload_bytes + spec.flit_bytes - 1) / spec.flit_bytes;
+  const std::uint32_t most = spec.header_flits + (kMaxPacketLines * kLineBytes + spec.flit_bytes - 1) / spec.flit_bytes;
   for (std::uint32_t n = 0; n <= most; ++n) {
     flit_time_.push_back(transfer_time(Bytes(std::int64_t{n} * spec.flit_bytes), rate));
   }

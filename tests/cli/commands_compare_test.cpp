@@ -19,23 +19,23 @@ std::vector<std::string> labels(const std::vector<CompareCase>& cases) {
 }
 
 TEST(CompareCases, AreNamedAfterTheirConfigurations) {
-  EXPECT_THAT(labels(compare_cases({"a/x.json", "y.json"}, {}, {}, {})), ElementsAre("x", "y"));
+  EXPECT_THAT(labels(compare_cases({"a/x.json", "y.json"}, {}, {}, {}, {})), ElementsAre("x", "y"));
 }
 
 TEST(CompareCases, AreNamedAfterTheAlgorithmOfOneConfiguration) {
-  const auto cases = compare_cases({"x.json"}, {}, {"ring", "in_switch"}, {"gpus=4"});
+  const auto cases = compare_cases({"x.json"}, {}, {"ring", "in_switch"}, {}, {"gpus=4"});
   EXPECT_THAT(labels(cases), ElementsAre("ring", "in_switch"));
   EXPECT_THAT(cases[1].sets, ElementsAre("gpus=4", "all_reduce.algorithm=\"in_switch\""));
 }
 
 TEST(CompareCases, AreAProduct) {
-  EXPECT_THAT(labels(compare_cases({"x.json", "y.json"}, {}, {"ring", "in_switch"}, {})),
+  EXPECT_THAT(labels(compare_cases({"x.json", "y.json"}, {}, {"ring", "in_switch"}, {}, {})),
               ElementsAre("x-ring", "x-in_switch", "y-ring", "y-in_switch"));
-  EXPECT_THAT(labels(compare_cases({"x.json"}, {"data_parallel"}, {}, {})), ElementsAre("x"));
+  EXPECT_THAT(labels(compare_cases({"x.json"}, {"data_parallel"}, {}, {}, {})), ElementsAre("x"));
 }
 
 TEST(CompareCases, NeverShareALabel) {
-  EXPECT_THAT(labels(compare_cases({"a/x.json", "b/x.json", "report.html.json"}, {}, {}, {})),
+  EXPECT_THAT(labels(compare_cases({"a/x.json", "b/x.json", "report.html.json"}, {}, {}, {}, {})),
               ElementsAre("x", "x-2", "report.html-2"));
 }
 

@@ -40,7 +40,7 @@ TEST(RunConfig, HasADefaultForEverythingButSystemAndWork) {
   EXPECT_TRUE(config.scheme.overlap);
   EXPECT_EQ(config.scheme.bucket_MiB, 25);
   EXPECT_EQ(config.collective.algorithm, AllReduceAlgorithm::automatic);
-  EXPECT_EQ(config.mover, Mover::compute_units);
+  EXPECT_EQ(config.collective.mover, Mover::compute_units);
   EXPECT_EQ(config.gpus_per_process, 1U);
   EXPECT_EQ(config.iterations, 1U);
   EXPECT_EQ(config.fidelity, Fidelity::cycle);
