@@ -69,8 +69,8 @@ void write_comparison(const LabelledResults& results, const fs::path& directory)
 }
 
 int compare(const CompareArguments& arguments) {
-  const std::vector<CompareCase> cases =
-      compare_cases(arguments.configs, arguments.schemes, arguments.algorithms, arguments.movers, all_sets(arguments.options));
+  const std::vector<CompareCase> cases = compare_cases(arguments.configs, arguments.schemes, arguments.algorithms,
+                                                       arguments.movers, all_sets(arguments.options));
   for (const auto& one : cases) check_model(read_run_config(one.config, one.sets), one.config);
 
   const bool keep = !arguments.output.empty();

@@ -20,8 +20,7 @@ void append(std::string& label, const std::string& part) { label += (label.empty
 
 std::vector<CompareCase> compare_cases(const std::vector<std::string>& configs, const std::vector<std::string>& schemes,
                                        const std::vector<std::string>& algorithms,
-                                       const std::vector<std::string>& movers,
-                                       const std::vector<std::string>& sets) {
+                                       const std::vector<std::string>& movers, const std::vector<std::string>& sets) {
   std::vector<CompareCase> cases;
   std::set<std::string> used{"comparison.json", "report.html"};  // files beside the folders
   const std::vector<std::string> as_configured{""};

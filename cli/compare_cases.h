@@ -15,9 +15,9 @@ struct CompareCase {
   bool operator==(const CompareCase&) const = default;
 };
 
-// The product of configurations, schemes, all-reduce algorithms and movers (empty: what the configuration says), configurations
-// outermost. A label is made of what varies: the configuration's name, the scheme, the algorithm, the mover; repeated ones get a
-// number. `sets` come before what the case itself overrides.
+// The product of configurations, schemes, all-reduce algorithms and movers (empty: what the configuration says),
+// configurations outermost. A label is made of what varies: the configuration's name, the scheme, the algorithm, the
+// mover; repeated ones get a number. `sets` come before what the case itself overrides.
 [[nodiscard]] std::vector<CompareCase> compare_cases(const std::vector<std::string>& configs,
                                                      const std::vector<std::string>& schemes,
                                                      const std::vector<std::string>& algorithms,

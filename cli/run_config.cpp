@@ -143,10 +143,10 @@ void experiment_fields(Fields& f, RunConfig& config) {
         all_reduce.count("channels", config.collective.channels, 0, 1024, Presence::optional);
         all_reduce.choice("mover", config.collective.mover, mover_table(), Presence::optional);
         all_reduce.flag("registered", config.collective.registered, Presence::optional);
-        all_reduce.refuse_unless(config.collective.mover == Mover::compute_units || config.system.gpu.engines.has_value(),
-                                 "mover",
-                                 fmt::format("expected \"compute_units\" (gpu.engines of {} is not given), got \"{}\"",
-                                             Json(config.system.name).dump(), to_string(config.collective.mover)));
+        all_reduce.refuse_unless(
+            config.collective.mover == Mover::compute_units || config.system.gpu.engines.has_value(), "mover",
+            fmt::format("expected \"compute_units\" (gpu.engines of {} is not given), got \"{}\"",
+                        Json(config.system.name).dump(), to_string(config.collective.mover)));
         all_reduce.refuse_unless(
             config.collective.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(),
             "algorithm",

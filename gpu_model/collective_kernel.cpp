@@ -171,8 +171,8 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
                           first_flag);
   } else {
     if (!supports(CollectiveAlgorithm::ring, demand.kind)) {
-      throw InputError(fmt::format("mover endpoint_engine: expected a collective that a ring does, got {}",
-                                   to_string(demand.kind)));
+      throw InputError(
+          fmt::format("mover endpoint_engine: expected a collective that a ring does, got {}", to_string(demand.kind)));
     }
     SchedulePlace place;
     place.gpu = context.gpu;
@@ -215,7 +215,7 @@ CollectivePlan plan_on_dma_engines(const CollectiveContext& context, const Colle
   }();
   const char* mover = to_string(wish.mover);
   if (planner == nullptr || wish.algorithm == AllReduceAlgorithm::in_switch) {
-    throw InputError(fmt::format("mover {}: expected {}, not in_switch; got {}", mover,
+    throw InputError(fmt::format("mover {}: expected {} by another algorithm than in_switch, got {}", mover,
                                  near_memory ? "an all_reduce" : "an all_reduce, all_gather or broadcast",
                                  to_string(demand.kind)));
   }

@@ -46,9 +46,9 @@ struct CollectiveContext {
 // Buffers of the communication library, at the end of the memory of each GPU.
 [[nodiscard]] std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus);
 
-// Plans one collective of the group. Engines take in_switch only where the wish names it. Counters first_flag ... are its own. Throws InputError for what no algorithm here
-// does, for in_switch where it cannot be: the switch does not reduce, or the group is not the whole system, and for
-// engines that the GPU does not have.
+// Plans one collective of the group. Engines take in_switch only where the wish names it. Counters first_flag ... are
+// its own. Throws InputError for what no algorithm here does, for in_switch where it cannot be: the switch does not
+// reduce, or the group is not the whole system, and for engines that the GPU does not have.
 [[nodiscard]] CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
                                              const CollectiveWish& wish, std::uint32_t first_flag);
 

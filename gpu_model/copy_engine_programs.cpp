@@ -5,7 +5,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::uint32_t kReduceWarps = 16;   // of a block of the adding kernel, as NCCL's 512 threads
+constexpr std::uint32_t kReduceWarps = 16;  // of a block of the adding kernel, as NCCL's 512 threads
 constexpr std::uint32_t kTermsAtOnce = Phase::kMaxLoads;
 
 // A queue of commands to each other rank, and a control queue that moves nothing: it launches kernels and waits for the
@@ -112,12 +112,12 @@ class CopyPlan {
     if (range.count > 0) {
       const std::int64_t offset = range.first - whole().part(place_.rank, ranks_).first;
       for (std::uint32_t t = step * kTermsAtOnce; t < std::min(ranks_, (step + 1) * kTermsAtOnce); ++t) {
-        phase.load(stream_of(
-            t == place_.rank ? range : LineRange{scratch_of(t, place_.rank) + offset, range.count}));
+        phase.load(stream_of(t == place_.rank ? range : LineRange{scratch_of(t, place_.rank) + offset, range.count}));
       }
       if (last) phase.store(stream_of(range));
       set_rounds(phase, kEngineRound, kReduceWarps);
-      phase.compute = adding_time(fp32_adds_per_cycle(*place_.gpu), kEngineRound, phase.load_count + (step > 0 ? 1U : 0U));
+      phase.compute =
+          adding_time(fp32_adds_per_cycle(*place_.gpu), kEngineRound, phase.load_count + (step > 0 ? 1U : 0U));
     }
     if (last && tile + 1 == tiles) phase.post({reduced_flag(piece_index), Target::local, 0});
     return true;
@@ -149,11 +149,11 @@ ScriptedKernel adding_kernel(const CopyPlan& plan, std::uint32_t piece) {
   ScriptedKernel kernel;
   kernel.threads_per_block = 32 * kReduceWarps;
   kernel.registers_per_thread = plan.place().library->registers_per_thread;
-  kernel.programs = std::make_shared<PhaseFunction>(
-      plan.reduce_blocks(), kReduceWarps * kEngineRound * kTermsAtOnce,
-      [plan, piece](std::uint32_t block, std::uint32_t index, Phase& phase) {
-        return plan.add(piece, block, index, phase);
-      });
+  kernel.programs =
+      std::make_shared<PhaseFunction>(plan.reduce_blocks(), kReduceWarps * kEngineRound * kTermsAtOnce,
+                                      [plan, piece](std::uint32_t block, std::uint32_t index, Phase& phase) {
+                                        return plan.add(piece, block, index, phase);
+                                      });
   return kernel;
 }
 
@@ -189,8 +189,7 @@ ScriptedKernel copy_engine_all_reduce(const EnginePlace& place) {
   ScriptedKernel kernel;
   kernel.executor = Executor::copy_engine;
   kernel.programs = std::make_shared<PhaseFunction>(
-      queues + 1, plan.lines_in_flight(queues),
-      [plan, queues](std::uint32_t block, std::uint32_t index, Phase& phase) {
+      queues + 1, plan.lines_in_flight(queues), [plan, queues](std::uint32_t block, std::uint32_t index, Phase& phase) {
         if (block < plan.peers()) return plan.scatter(block, queues, index, phase);
         if (block < queues) return plan.gather(block, queues, index, phase);
         return plan.control(index, phase);

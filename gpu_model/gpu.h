@@ -286,7 +286,7 @@ class Gpu final : public Chip {
   std::uint32_t collectives_ = 0;  // started or about to be, until they end
   Time collective_notice_;         // at least this long from being ready to the first message
   SubCycle distributor_free_ = 0;
-  std::vector<std::uint32_t> parts_left_;  // by op: kernels of its script that have not ended
+  std::vector<std::uint32_t> parts_left_;          // by op: kernels of its script that have not ended
   LineAddress sram_first_line_ = ~LineAddress{0};  // the endpoint engine's memory lies behind HBM's addresses
   SubCycle sram_line_time_ = 0;
   SubCycle sram_latency_ = 0;

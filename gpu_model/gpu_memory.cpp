@@ -93,9 +93,8 @@ void Gpu::count_flag(std::uint32_t index) {
     // Who waits for a separate flag goes on when the poll that sees it has come back. Where the flags are in the data,
     // that poll is the load.
     // An engine at the link ports is told.
-    const SubCycle seen = units_[agent.unit].at_link_port
-                              ? 0
-                              : poll_wait_ + (agent.waits ? response_latency_ : -request_latency_);
+    const SubCycle seen =
+        units_[agent.unit].at_link_port ? 0 : poll_wait_ + (agent.waits ? response_latency_ : -request_latency_);
     push(now() + seen, Event{.kind = EventKind::resume, .agent = *link});
     agent.waits_for_flag = false;
     *link = agent.next_flag_waiter;

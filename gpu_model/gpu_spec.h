@@ -99,7 +99,7 @@ struct GpuSpec {
   L2Spec l2;
   HbmSpec hbm;
   LaunchSpec launch;
-  Bandwidth host_link;  // PCIe or C2C, each way
+  Bandwidth host_link;                // PCIe or C2C, each way
   std::optional<GpuEngines> engines;  // that can move collectives; compute units always can
 };
 

@@ -21,9 +21,7 @@ class InSwitchPrograms final : public BlockPrograms {
       : place_(place), schedule_(schedule), rank_(rank) {}
 
   [[nodiscard]] std::uint32_t blocks() const override { return place_.spec.channels; }
-  [[nodiscard]] std::uint32_t groups(std::uint32_t /*block*/) const override {
-    return place_.registered ? 1 : kGroups;
-  }
+  [[nodiscard]] std::uint32_t groups(std::uint32_t /*block*/) const override { return place_.registered ? 1 : kGroups; }
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t /*block*/, std::uint32_t group) const override {
     return warps(place_.registered ? Group::reduce : static_cast<Group>(group)) * place_.lines_per_round;
   }

@@ -1,6 +1,7 @@
 // NVLS. With staging: three groups of warps in each block form a pipeline over the loops of a channel. Stage-in copies
-// the rank's data into a buffer the switch knows and signals all; reduce loads its own piece through the switch, summed,
-// and stores it to all through the switch; stage-out copies the sums to the user's buffer and gives the slot free.
+// the rank's data into a buffer the switch knows and signals all; reduce loads its own piece through the switch,
+// summed, and stores it to all through the switch; stage-out copies the sums to the user's buffer and gives the slot
+// free.
 //
 // On registered buffers, which the switch reaches itself, nothing is staged: after a barrier all warps reduce, from the
 // users' buffers to the users' buffers, and a barrier ends it (NCCL src/device/all_reduce.h: two control warps, all

@@ -45,7 +45,8 @@ class L2Cache {
   // `communication`: whose data it is, to tell whose write-back it will be.
   Access write(Place place, std::uint32_t sectors, bool communication, SubCycle now);
 
-  // A whole line is added to in memory, for a collective: the copy here, if there is one, is written back and forgotten.
+  // A whole line is added to in memory, for a collective: the copy here, if there is one, is written back and
+  // forgotten.
   Access update(Place place, SubCycle now);
   // What an update takes of a channel's time, in writes of the same size.
   void set_update_cost(std::uint32_t writes) { update_cost_ = writes; }

@@ -27,7 +27,7 @@ struct LineStream {
   std::uint16_t gpu = 0;  // target == remote
   Target target = Target::local;
   bool through_l1 = false;
-  bool adds = false;  // a remote store that the other GPU's memory adds to what stands there
+  bool adds = false;                // a remote store that the other GPU's memory adds to what stands there
   std::uint8_t first_sectors = 15;  // of the first line, as a mask; all others are whole
   std::uint8_t last_sectors = 15;
   // Flags inside the data (NCCL's LL protocols). A store counts each of its lines at this flag of the GPU it goes to. A

@@ -43,8 +43,8 @@ struct Packet {
   std::uint16_t source = 0;       // the GPU that asked, also in responses to it
   std::uint16_t destination = 0;  // the GPU that is asked
   PacketKind kind = PacketKind::read;
-  std::uint8_t lane = 0;     // of the link it last travelled on
-  std::uint8_t count = 1;    // of an acknowledgement: lines
+  std::uint8_t lane = 0;      // of the link it last travelled on
+  std::uint8_t count = 1;     // of an acknowledgement: lines
   std::uint16_t payload = 0;  // bytes; up to 128 of compute units, 256 of copy engines: consecutive lines
 };
 

@@ -179,6 +179,7 @@ TEST(Gpu, HigherPriorityTakesTheFreeUnitFirst) {
 
 TEST(Gpu, CopiesGoThroughTheCopyEngineAndLeaveTheUnitsAlone) {
   ScriptedKernel copy;
+  copy.executor = Executor::host_copy_engine;
   WarpScript script;
   Phase phase;
   phase.store({.first = 4096, .lines = 1024});
