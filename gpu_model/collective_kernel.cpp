@@ -124,8 +124,11 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
   if (demand.kind != CollectiveKind::all_reduce && wanted == AllReduceAlgorithm::in_switch) {
     wanted = AllReduceAlgorithm::automatic;
   }
-  const TunerQuery query{demand.kind, reported_bytes(demand), static_cast<std::uint32_t>(demand.group.size()),
-                         context.links_per_gpu, static_cast<double>(context.link.count()) * 1e-9,
+  const TunerQuery query{demand.kind,
+                         reported_bytes(demand),
+                         static_cast<std::uint32_t>(demand.group.size()),
+                         context.links_per_gpu,
+                         static_cast<double>(context.link.count()) * 1e-9,
                          in_switch_is_possible(context, demand, wish.algorithm)};
   const TunerChoice choice = choose(library, query, wanted, wish.protocol, wish.channels);
   const ClockDomain clock(context.gpu->clock);
