@@ -210,6 +210,8 @@ CollectivePlan plan_on_dma_engines(const CollectiveContext& context, const Colle
         return near_memory ? near_memory_all_reduce : copy_engine_all_reduce;
       case CollectiveKind::all_gather:
         return near_memory ? nullptr : copy_engine_all_gather;
+      case CollectiveKind::all_to_all:
+        return near_memory ? nullptr : copy_engine_all_to_all;
       case CollectiveKind::broadcast:
         return near_memory ? nullptr : copy_engine_broadcast;
       default:
@@ -219,7 +221,7 @@ CollectivePlan plan_on_dma_engines(const CollectiveContext& context, const Colle
   const char* mover = to_string(wish.mover);
   if (planner == nullptr || wish.algorithm == AllReduceAlgorithm::in_switch) {
     throw InputError(fmt::format("mover {}: expected {} by another algorithm than in_switch, got {}", mover,
-                                 near_memory ? "an all_reduce" : "an all_reduce, all_gather or broadcast",
+                                 near_memory ? "an all_reduce" : "an all_reduce, all_gather, all_to_all or broadcast",
                                  to_string(demand.kind)));
   }
   if (demand.send_address != demand.receive_address) {

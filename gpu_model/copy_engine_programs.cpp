@@ -77,12 +77,19 @@ class CopyPlan {
     return true;
   }
 
-  // One range to every peer, once all are ready.
-  bool distribute(std::uint32_t queue, std::uint32_t queues, const LineRange& range, std::uint32_t index,
-                  Phase& phase) const {
+  struct Transfer {
+    LineRange from;
+    std::int64_t to = 0;  // line
+  };
+  [[nodiscard]] Transfer to_all(const LineRange& range) const { return {range, range.first}; }
+  [[nodiscard]] Transfer part_to(std::uint32_t queue) const {
+    return {whole().part(peer(queue), ranks_), whole().part(place_.rank, ranks_).first};
+  }
+  // One copy to every peer, once all are ready.
+  bool distribute(std::uint32_t queue, const Transfer& transfer, std::uint32_t index, Phase& phase) const {
     if (index > 0) return false;
     phase.wait({ready_flag(), peers()});
-    copy(queue, queues, range, range.first, gathered_flag(), phase);
+    copy(queue, peers(), transfer.from, transfer.to, gathered_flag(), phase);
     return true;
   }
 
@@ -157,22 +164,22 @@ ScriptedKernel adding_kernel(const CopyPlan& plan, std::uint32_t piece) {
   return kernel;
 }
 
-// Every queue sends `range`; whoever sends nothing only gets ready.
-ScriptedKernel distribution(const CopyPlan& plan, const LineRange& range, bool sends, std::uint32_t senders) {
-  const std::uint32_t queues = plan.peers();
-  const std::uint32_t awaited = sends && senders == 1 ? 0 : senders == 1 ? 1 : plan.peers();
+// Every queue sends what `transfer` says, if the rank sends; whoever gets something from `senders` ranks waits for
+// them.
+using TransferOf = std::function<CopyPlan::Transfer(const CopyPlan&, std::uint32_t queue)>;
+ScriptedKernel distribution(const CopyPlan& plan, bool sends, std::uint32_t senders, const TransferOf& transfer) {
   ScriptedKernel kernel;
   kernel.executor = Executor::copy_engine;
   kernel.programs = std::make_shared<PhaseFunction>(
-      queues, plan.lines_in_flight(queues),
-      [plan, range, sends, awaited, queues](std::uint32_t queue, std::uint32_t index, Phase& phase) {
+      plan.peers(), plan.lines_in_flight(plan.peers()),
+      [plan, sends, senders, transfer](std::uint32_t queue, std::uint32_t index, Phase& phase) {
         if (index == 0) {
           plan.ready(queue, phase);
           return true;
         }
-        if (sends && plan.distribute(queue, queues, range, index - 1, phase)) return true;
-        if (index != (sends ? 2U : 1U) || queue != 0 || awaited == 0) return false;
-        phase.wait({plan.gathered_flag(), awaited});
+        if (sends && plan.distribute(queue, transfer(plan, queue), index - 1, phase)) return true;
+        if (index != (sends ? 2U : 1U) || queue != 0 || senders == 0) return false;
+        phase.wait({plan.gathered_flag(), senders});
         return true;
       });
   return kernel;
@@ -200,13 +207,22 @@ ScriptedKernel copy_engine_all_reduce(const EnginePlace& place) {
 
 ScriptedKernel copy_engine_all_gather(const EnginePlace& place) {
   const CopyPlan plan(place);
-  const LineRange own = plan.whole().part(plan.rank(), plan.peers() + 1);
-  return distribution(plan, own, true, plan.peers() + 1);
+  return distribution(plan, true, plan.peers(), [](const CopyPlan& p, std::uint32_t /*queue*/) {
+    return p.to_all(p.whole().part(p.rank(), p.peers() + 1));
+  });
+}
+
+ScriptedKernel copy_engine_all_to_all(const EnginePlace& place) {
+  const CopyPlan plan(place);
+  return distribution(plan, true, plan.peers(),
+                      [](const CopyPlan& p, std::uint32_t queue) { return p.part_to(queue); });
 }
 
 ScriptedKernel copy_engine_broadcast(const EnginePlace& place) {
   const CopyPlan plan(place);
-  return distribution(plan, plan.whole(), plan.rank() == 0, 1);
+  const bool root = plan.rank() == 0;
+  return distribution(plan, root, root ? 0 : 1,
+                      [](const CopyPlan& p, std::uint32_t /*queue*/) { return p.to_all(p.whole()); });
 }
 
 }  // namespace weft

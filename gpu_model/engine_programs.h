@@ -36,6 +36,8 @@ struct EnginePlace {
 // Throws InputError where the memory does not hold what the other ranks send.
 [[nodiscard]] ScriptedKernel copy_engine_all_reduce(const EnginePlace& place);
 [[nodiscard]] ScriptedKernel copy_engine_all_gather(const EnginePlace& place);
+// The traffic of one between two buffers, at the addresses of one.
+[[nodiscard]] ScriptedKernel copy_engine_all_to_all(const EnginePlace& place);
 // From the first rank of the group.
 [[nodiscard]] ScriptedKernel copy_engine_broadcast(const EnginePlace& place);
 
