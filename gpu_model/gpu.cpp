@@ -125,7 +125,6 @@ void Gpu::announce(const Event& event) const {
   switch (event.kind) {
     case EventKind::load_at_l2:
     case EventKind::store_at_l2:
-      if (in_sram(event.line)) return;
       for (std::uint32_t i = 0; i < event.lines; ++i) l2_.prefetch(l2_.place(event.line + i));
       break;
     case EventKind::ingress:
@@ -149,6 +148,13 @@ void Gpu::handle(const Event& event) {
       return;
     case EventKind::store_at_l2:
       on_store_at_l2(event);
+      return;
+    case EventKind::load_at_sram:
+      push(access_sram(event.lines) + sram_latency_,
+           Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
+      return;
+    case EventKind::store_at_sram:
+      stores_done(event.agent, event.lines, access_sram(event.lines));
       return;
     case EventKind::flag_at_l2:
       count_flag(event.line);

@@ -73,6 +73,8 @@ class Gpu final : public Chip {
   enum class EventKind : std::uint8_t {
     load_at_l2,
     store_at_l2,
+    load_at_sram,
+    store_at_sram,
     flag_at_l2,
     response,      // of a load, at the unit
     computed,      // a round left the pipe

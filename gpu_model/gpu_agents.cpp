@@ -211,22 +211,16 @@ void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
 
 void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, std::uint32_t count, bool is_load) {
   Unit& unit = units_[agents_[index].unit];
-  const LineAddress first_line = stream.first + line;
-  const bool local = stream.target == Target::local;
-  const bool to_sram = local && in_sram(first_line);
-  SubCycle leaves = now();
-  if (!unit.at_link_port || (local && !to_sram)) {
-    leaves = std::max(unit.out_free, leaves);
-    unit.out_free = leaves + (is_load ? unit.load_request_time : unit.port_line_time) * count;
-  }
   Event event{.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2,
               .lines = static_cast<std::uint8_t>(count),
               .gpu = stream.gpu,
-              .line = first_line,
+              .line = stream.first + line,
               .agent = index};
   if (line == 0) event.first_sectors = stream.first_sectors;
   if (line + count == stream.lines) event.last_sectors = stream.last_sectors;
-  if (!local) {
+  SubCycle crossing = request_latency_;
+  bool by_port = true;
+  if (stream.target != Target::local) {
     const bool multicast = stream.target == Target::multicast;
     event.packet = is_load ? (multicast ? PacketKind::multicast_read : PacketKind::read)
                            : (multicast     ? PacketKind::multicast_write
@@ -234,8 +228,19 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
                                             : PacketKind::write);
     event.kind = EventKind::egress;
     if (!is_load) event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
+    crossing = unit.to_links;
+    by_port = !unit.at_link_port;
+  } else if (in_sram(event.line)) {
+    event.kind = is_load ? EventKind::load_at_sram : EventKind::store_at_sram;
+    crossing = 0;
+    by_port = false;
   }
-  push(leaves + (!local ? unit.to_links : to_sram ? 0 : request_latency_), event);
+  SubCycle leaves = now();
+  if (by_port) {
+    leaves = std::max(unit.out_free, leaves);
+    unit.out_free = leaves + (is_load ? unit.load_request_time : unit.port_line_time) * count;
+  }
+  push(leaves + crossing, event);
 }
 
 // False when that was the last phase; the agent is gone then.

@@ -29,11 +29,6 @@ void Gpu::count_communication(const L2Cache::Access& access, bool communication)
 }
 
 void Gpu::on_load_at_l2(const Event& event) {
-  if (in_sram(event.line)) {
-    push(access_sram(event.lines) + sram_latency_,
-         Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
-    return;
-  }
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
@@ -61,10 +56,6 @@ SubCycle Gpu::access_sram(std::uint32_t lines) {
 }
 
 void Gpu::on_store_at_l2(const Event& event) {
-  if (in_sram(event.line)) {
-    stores_done(event.agent, event.lines, access_sram(event.lines));
-    return;
-  }
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   const SubCycle spacing = units_[agent.unit].port_line_time;
