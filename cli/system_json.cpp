@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "cli/config_paths.h"
+#include "cli/engine_fields.h"
 #include "cli/spec_fields.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
@@ -16,11 +17,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Bounds only keep out what is a slip of the unit or cannot be simulated; they are no claim about hardware.
-constexpr double kMaxTimeNs = 1e9;
-constexpr double kMinTimeNs = 1e-3;
-constexpr double kMaxGBps = 1e6;
-constexpr double kMinGBps = 1e-3;
 constexpr std::int64_t kLineBytes = 128;
 
 template <class Fields>
@@ -74,36 +70,6 @@ void hbm_fields(Fields& f, HbmSpec& hbm) {
   f.count("queue_lines", hbm.queue_lines, 1, 65536);
   f.refuse_unless(hbm.row_bytes % kLineBytes == 0, "row_bytes",
                   fmt::format("expected a multiple of 128, got {}", hbm.row_bytes));
-}
-
-template <class Fields>
-void engine_fields(Fields& f, GpuEngines& engines) {
-  f.object("copy_engine", [&](auto& copy) {
-    CopyEngineSpec& spec = engines.copy_engine;
-    copy.count("engines", spec.engines, 1, 1024);
-    copy.rate_GBps("rate_GBps", spec.rate, kMinGBps, kMaxGBps);
-    copy.time_ns("start_ns", spec.start, 0, kMaxTimeNs);
-    copy.count("max_outstanding_lines", spec.max_outstanding_lines, 1, 1 << 20);
-    copy.count("packet_lines", spec.packet_lines, 1, kMaxPacketLines);
-    copy.count("piece_bytes", spec.piece_bytes, kLineBytes, std::int64_t{1} << 40);
-    copy.count("reduce_blocks", spec.reduce_blocks, 1, 65536);
-  });
-  f.object("endpoint_engine", [&](auto& endpoint) {
-    EndpointEngineSpec& spec = engines.endpoint_engine;
-    endpoint.count("sram_bytes", spec.sram_bytes, kLineBytes, std::int64_t{1} << 32);
-    endpoint.rate_GBps("sram_GBps", spec.sram_rate, kMinGBps, kMaxGBps);
-    endpoint.rate_GBps("memory_GBps", spec.memory_rate, kMinGBps, kMaxGBps);
-    endpoint.time_ns("sram_latency_ns", spec.sram_latency, 0, kMaxTimeNs);
-    endpoint.time_ns("start_ns", spec.start, 0, kMaxTimeNs);
-    endpoint.count("state_machines", spec.state_machines, 1, 1024);
-    endpoint.number("adds_per_cycle", spec.adds_per_cycle, 0.001, 1e9);
-    endpoint.count("max_outstanding_lines", spec.max_outstanding_lines, 1, 1 << 20);
-    endpoint.count("packet_lines", spec.packet_lines, 1, kMaxPacketLines);
-  });
-  f.object("near_memory", [&](auto& near_memory) {
-    near_memory.count("update_cost", engines.near_memory.update_cost, 1, 64);
-    near_memory.count("channels", engines.near_memory.channels, 1, 1024);
-  });
 }
 
 template <class Fields>

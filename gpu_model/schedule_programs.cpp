@@ -92,9 +92,6 @@ class StepCursor final : public PhaseCursor {
     return layout_->place().registered && step.receive_count == 1 && step.source == ScheduleBuffer::none &&
            step.destination == ScheduleBuffer::output && !step.accumulates;
   }
-  [[nodiscard]] bool goes_direct(const ScheduleStep& step) const {
-    return layout_->place().registered && step.destination == ScheduleBuffer::output;
-  }
   [[nodiscard]] std::int64_t destination(const ScheduleStep& step) const {
     return layout_->address(step.destination, rank_) + step.destination_offset;
   }
@@ -124,7 +121,7 @@ class StepCursor final : public PhaseCursor {
     const std::uint32_t slots = protocol().slots;
     if (end.pieces >= slots) phase.wait({end.connection->taken, end.pieces + 1 - slots});
     const bool remote = !protocol().receiver_reads;
-    const bool direct = goes_direct(step);
+    const bool direct = layout_->place().registered && step.destination == ScheduleBuffer::output;
     if (step.bytes > 0 && (!direct || remote)) {
       LineStream stream = lines(direct ? destination(step) : slot(end), wire_bytes(step.bytes),
                                 remote ? Target::remote : Target::local, gpu(to));

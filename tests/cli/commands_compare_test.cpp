@@ -28,6 +28,13 @@ TEST(CompareCases, AreNamedAfterTheAlgorithmOfOneConfiguration) {
   EXPECT_THAT(cases[1].sets, ElementsAre("gpus=4", "all_reduce.algorithm=\"in_switch\""));
 }
 
+TEST(CompareCases, TakeMoversBesideAlgorithms) {
+  const auto cases = compare_cases({"x.json"}, {}, {"ring", "in_switch"}, {"compute_units", "endpoint_engine"}, {});
+  EXPECT_THAT(labels(cases), ElementsAre("ring-compute_units", "ring-endpoint_engine", "in_switch-compute_units",
+                                         "in_switch-endpoint_engine"));
+  EXPECT_THAT(cases[3].sets, ElementsAre("all_reduce.algorithm=\"in_switch\"", "all_reduce.mover=\"endpoint_engine\""));
+}
+
 TEST(CompareCases, AreAProduct) {
   EXPECT_THAT(labels(compare_cases({"x.json", "y.json"}, {}, {"ring", "in_switch"}, {}, {})),
               ElementsAre("x-ring", "x-in_switch", "y-ring", "y-in_switch"));
