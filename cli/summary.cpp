@@ -38,6 +38,8 @@ std::vector<Metric> metrics() {
       {"exposed communication", [](const Figures& f) { return or_dash(f.exposed_s, time_text); }},
       {"bus bandwidth", [](const Figures& f) { return or_dash(f.busbw_GBps, bandwidth_text); }},
       {"HBM taken by communication", [](const Figures& f) { return or_dash(f.hbm_communication_bytes, bytes_text); }},
+      {"unit time of communication",
+       [](const Figures& f) { return or_dash(f.compute_unit_seconds_communication, time_text); }},
       {"throughput",
        [](const Figures& f) {
          if (f.samples_per_s) return number_text(*f.samples_per_s) + " samples/s";
