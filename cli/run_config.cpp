@@ -48,6 +48,7 @@ template <class Fields>
 void workload_fields(Fields& f, TraceWorkload& trace) {
   f.text("trace", trace.file);
   f.number("host_time_scale", trace.host_time_scale, 0, 1000, Presence::optional);
+  f.flag("recorded_waits", trace.recorded_waits, Presence::optional);
 }
 
 template <class Fields>

@@ -28,6 +28,7 @@ struct SystemSpec {
 struct TraceWorkload {
   std::string file;
   double host_time_scale = 1;
+  bool recorded_waits = true;
 };
 struct ModelWorkload {
   std::string model;

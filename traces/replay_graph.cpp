@@ -156,7 +156,9 @@ class GraphBuilder {
                            to_string(c.kind) +
                            " without: profile with record_shapes=True or PyTorch 2.2 and newer to replay it");
     node.kind = NodeKind::collective;
-    node.collective = {c.kind, Bytes(*c.elements * bytes_per_element(*c.type)), *c.type, c.group_size, c.group_ranks};
+    const auto channels = op.shape ? static_cast<std::uint32_t>(op.shape->blocks()) : 0;
+    node.collective = {c.kind,  Bytes(*c.elements * bytes_per_element(*c.type)), *c.type, c.group_size, c.group_ranks,
+                       channels};
   }
 
   const Trace& trace_;
