@@ -7,6 +7,7 @@
 
 #include "cli/config_paths.h"
 #include "cli/spec_fields.h"
+#include "gpu_model/l2_cache.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 
@@ -53,6 +54,7 @@ void l2_fields(Fields& f, L2Spec& l2) {
   f.refuse_unless(std::has_single_bit(l2.ways), "ways", fmt::format("expected a power of two, got {}", l2.ways));
   f.count("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
+  f.count("far_latency_cycles", l2.far_latency_cycles, 0, 1 << 20);
   const std::int64_t set_bytes = kLineBytes * l2.ways * l2.slices;
   f.refuse_unless(l2.bytes >= set_bytes && l2.bytes % set_bytes == 0, "bytes",
                   fmt::format("expected a multiple of slices * ways * 128 B = {}, got {}", set_bytes, l2.bytes));
@@ -68,10 +70,17 @@ void hbm_fields(Fields& f, HbmSpec& hbm) {
   f.count("row_bytes", hbm.row_bytes, kLineBytes, 1 << 20);
   f.time_ns("row_cycle_ns", hbm.row_cycle, 0, kMaxTimeNs);
   f.time_ns("row_miss_ns", hbm.row_miss, 0, kMaxTimeNs);
+  f.time_ns("activation_ns", hbm.activation, 0, kMaxTimeNs);
+  f.time_ns("write_recovery_ns", hbm.write_recovery, 0, kMaxTimeNs);
   f.time_ns("turnaround_ns", hbm.turnaround, 0, kMaxTimeNs);
-  f.count("write_batch", hbm.write_batch, 1, 65536);
-  f.number("refresh_share", hbm.refresh_share, 0, 0.99);
-  f.count("queue_lines", hbm.queue_lines, 1, 65536);
+  f.count("write_batch", hbm.write_batch, 1, Hbm::kMostBatchLines);
+  f.time_ns("refresh_interval_ns", hbm.refresh_interval, kMinTimeNs, kMaxTimeNs);
+  f.time_ns("refresh_ns", hbm.refresh, 0, kMaxTimeNs);
+  f.count("queue_lines", hbm.queue_lines, 1, Hbm::kMostQueuedLines);
+  f.refuse_unless(
+      hbm.refresh_interval > hbm.refresh + hbm.row_miss, "refresh_interval_ns",
+      fmt::format("expected more than a refresh and a row miss, {:.1f}, got {:.1f}",
+                  to_microseconds(hbm.refresh + hbm.row_miss) * 1e3, to_microseconds(hbm.refresh_interval) * 1e3));
   f.refuse_unless(hbm.row_bytes % kLineBytes == 0, "row_bytes",
                   fmt::format("expected a multiple of 128, got {}", hbm.row_bytes));
 }
@@ -100,14 +109,19 @@ void gpu_fields(Fields& f, GpuSpec& gpu) {
                   fmt::format("expected hit_latency_cycles above {}, twice a slice's time for a line, got {}",
                               2 * service + 2, gpu.l2.hit_latency_cycles));
   const Time burst = transfer_time(Bytes(kLineBytes), Bandwidth(gpu.hbm.bandwidth.count() / gpu.hbm.channels));
-  const Time loaded = gpu.hbm.row_miss + burst + burst;  // refresh lengthens a burst, at most to twice
+  const Time loaded = gpu.hbm.row_miss + burst + burst;  // twice: it is rounded to cycles
   f.refuse_unless(gpu.hbm.latency >= loaded, "hbm",
                   fmt::format("expected latency_ns of at least {:.1f}, a row miss and two bursts, got {:.1f}",
                               to_microseconds(loaded) * 1e3, to_microseconds(gpu.hbm.latency) * 1e3));
-  constexpr std::int64_t kLinesPerSlice = (std::int64_t{1} << 24) - 1;  // what the tags of the L2 model tell apart
-  f.refuse_unless(gpu.hbm.bytes / kLineBytes / gpu.l2.slices < kLinesPerSlice, "hbm",
-                  fmt::format("expected memory of at most {} lines of 128 B a slice, got {}", kLinesPerSlice,
-                              gpu.hbm.bytes / kLineBytes / gpu.l2.slices));
+  f.refuse_unless(
+      L2Cache::tags_reach(gpu.l2, gpu.hbm), "hbm",
+      fmt::format("expected memory that the tags of the L2 model tell apart ({} lines a slice at most), got {}",
+                  L2Cache::most_lines_per_slice(gpu.l2), gpu.hbm.bytes / kLineBytes / gpu.l2.slices));
+  f.refuse_unless(gpu.l2.slices % gpu.hbm.channels == 0 ||
+                      (gpu.hbm.channels % gpu.l2.slices == 0 && std::has_single_bit(gpu.hbm.channels / gpu.l2.slices)),
+                  "hbm",
+                  fmt::format("expected channels that divide the {} L2 slices, or that many times 2, 4, ..., got {}",
+                              gpu.l2.slices, gpu.hbm.channels));
 }
 
 template <class Fields>

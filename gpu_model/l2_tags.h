@@ -1,0 +1,103 @@
+// The tags of an L2: sets of up to 16 ways a slice, tree pseudo-LRU, invalid ways first. Sets come into being as lines
+// do: as long as no line had to be evicted, the tags are those of a cache with fewer sets, and where one would be, they
+// double. So a GPU that touched little holds little, and the tags grow to their full size before anything is evicted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "sim/huge_pages.h"
+
+namespace weft {
+
+class L2Tags {
+ public:
+  // One way of a set: tag, who wrote it, valid sectors, dirty sectors; 0 when it holds no line.
+  using Way = std::uint32_t;
+  static constexpr std::uint32_t kMostWays = 16;
+  static constexpr Way kCommunication = 1U << 8;  // a collective wrote its dirty sectors
+  static constexpr std::uint32_t valid(Way way) { return way >> 4 & 15U; }
+  static constexpr std::uint32_t dirty(Way way) { return way & 15U; }
+
+  // `sets` a slice; `lines` a slice are told apart. 2^`chunk_shift` consecutive lines lie in consecutive sets, where
+  // the number of sets allows it: what came together is evicted together.
+  L2Tags(std::uint32_t slices, std::uint32_t sets, std::uint32_t ways, std::int64_t lines, std::uint32_t chunk_shift);
+
+  struct Touched {
+    Way* way = nullptr;  // of the line, most recently used now; without sectors when it is new
+    Way evicted = 0;     // what it displaced
+    std::uint32_t evicted_line = 0;
+  };
+  Touched touch(std::uint32_t slice, std::uint32_t line) {
+    const Address at = address(slice, line);
+    Set& set = sets_[at.set];
+    std::uint32_t match = 0;  // number of the way, from 1; written for the compiler to do several ways at once
+    for (std::uint32_t w = 0; w < kMostWays; ++w) match |= set.ways[w] >> kTagShift == at.tag ? w + 1 : 0;
+    if (match == 0) [[unlikely]] {
+      return insert(slice, line);
+    }
+    use(trees_[at.set], match - 1);
+    return {&set.ways[match - 1]};
+  }
+
+  // Hints to the host's own caches that this line will be touched soon.
+  void prefetch(std::uint32_t slice, std::uint32_t line) const {
+    const std::size_t set = address(slice, line).set;
+    __builtin_prefetch(&sets_[set], 1);
+    __builtin_prefetch(&trees_[set], 1);
+  }
+
+  // Whether tags of `sets` sets a slice tell `lines` lines apart.
+  static bool reach(std::uint32_t sets, std::int64_t lines) { return lines <= most_lines(sets); }
+  static std::int64_t most_lines(std::uint32_t sets);
+
+ private:
+  struct alignas(64) Set {  // one cache line of the host
+    std::array<Way, kMostWays> ways{};
+  };
+  struct Address {
+    std::size_t set = 0;
+    std::uint32_t tag = 0;  // from 1
+  };
+  static constexpr std::uint32_t kTagShift = 9;
+  static constexpr std::uint32_t kTagBits = 22;  // one bit marks that there is a line
+  static constexpr std::uint16_t kFull = 1;      // bit 0 of a tree: no way is free
+
+  // Groups of sets by a multiplicative hash of the chunk: as even as a remainder for consecutive chunks, and strides do
+  // not camp. What is left of the product tells apart the chunks of a group. Doubling the groups moves its first bit
+  // into the number of the group.
+  [[nodiscard]] Address address(std::uint32_t slice, std::uint32_t line) const {
+    const std::uint64_t product = std::uint64_t{(line >> chunk_shift_) * multiplier_ & mask_} * groups_;
+    const std::size_t group = std::size_t{slice} * groups_ + (product >> bits_);
+    return {group << chunk_shift_ | (line & chunk_mask_),
+            (static_cast<std::uint32_t>(product) & mask_) >> tag_drop_ | marker_};
+  }
+  // And back.
+  [[nodiscard]] std::uint32_t line_of(std::uint32_t slice, std::size_t set, std::uint32_t tag) const;
+  void use(std::uint16_t& tree, std::uint32_t way) const {
+    tree = static_cast<std::uint16_t>((tree & kept_[way]) | away_[way]);
+  }
+  Touched insert(std::uint32_t slice, std::uint32_t line);
+  [[nodiscard]] std::uint32_t victim(std::uint32_t tree) const;
+  void grow();
+
+  std::uint32_t ways_;
+  std::uint32_t levels_;  // of the replacement tree: log2(ways)
+  std::uint32_t chunk_shift_;
+  std::uint32_t chunk_mask_;
+  std::uint32_t groups_;  // of a slice, at present
+  std::uint32_t most_groups_;
+  std::uint32_t bits_;  // of a chunk's number
+  std::uint32_t mask_;
+  std::uint32_t multiplier_;
+  std::uint32_t multiplier_inverse_;
+  std::uint32_t tag_drop_ = 0;  // log2 of the groups: so many bits of the rest do not tell chunks apart
+  std::uint32_t marker_ = 0;    // the bit above a tag
+  // By way, for the tree: the nodes that are not on its path, and those that shall point to the right.
+  std::array<std::uint16_t, kMostWays> kept_{};
+  std::array<std::uint16_t, kMostWays> away_{};
+  HugeVector<Set> sets_;
+  HugeVector<std::uint16_t> trees_;  // where the least recently used way lies, a bit a node
+};
+
+}  // namespace weft
