@@ -38,7 +38,9 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
   const double copy_bytes_per_cycle =
       static_cast<double>(spec.host_link.count()) / static_cast<double>(spec.clock.count());
   const SubCycle copy_time = cycles(kLineBytes / copy_bytes_per_cycle);
+  for (std::uint32_t u = spec.compute_units / 2; u < spec.compute_units; ++u) units_[u].partition = 1;
   units_.emplace_back(unit, copy_time, copy_time);
+  units_.back().partition = L2Cache::kNoPartition;
   SubCycle notice = std::numeric_limits<SubCycle>::max();
   for (const ScriptedKernel* script : work.scripts) {
     if (script != nullptr && !script->blocks.empty()) notice = std::min(notice, script->start_latency);
@@ -91,7 +93,7 @@ void Gpu::announce(const Event& event) const {
   switch (event.kind) {
     case EventKind::load_at_l2:
     case EventKind::store_at_l2:
-      for (std::uint32_t i = 0; i < event.lines; ++i) l2_.prefetch(l2_.place(event.line + i));
+      l2_.prefetch(event.line, event.lines);
       break;
     case EventKind::ingress:
       __builtin_prefetch(&packets_[event.agent]);

@@ -219,8 +219,8 @@ class Gpu final : public Chip {
   void flush_acknowledge(std::uint32_t place, SubCycle when);
   void submit(const Packet& packet, std::uint16_t bundle);
   void give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when);
-  static std::uint32_t sectors_of(const Event& event, std::uint32_t line);
-  void count_communication(const L2Cache::Access& access, bool communication);
+  static L2Cache::Lines lines_of(const Event& event, const Unit& unit);
+  void count_communication(const L2Cache::Access& access, std::uint32_t lines, bool communication);
   std::uint32_t keep(const Packet& packet);
 
   GpuId id_;

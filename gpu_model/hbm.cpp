@@ -119,13 +119,14 @@ void Hbm::write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors
   const std::uint32_t row = line / lines_per_row_;
   Channel& at = channels_[channel];
   statistics_.write_bytes += std::int64_t{sectors} * kSectorBytes;
-  std::uint32_t entry = 0;
-  while (entry < at.queued_rows && at.rows[entry] != row) ++entry;
-  if (entry == at.queued_rows) {
-    at.rows[entry] = row;
-    at.sectors[entry] = 0;
-    ++at.queued_rows;
+  std::uint32_t entry = at.queued_rows;
+  while (entry > 0 && at.rows[entry - 1] != row) --entry;  // most likely the row came last
+  if (entry == 0) {
+    entry = ++at.queued_rows;
+    at.rows[entry - 1] = row;
+    at.sectors[entry - 1] = 0;
   }
+  --entry;
   at.sectors[entry] = static_cast<std::uint8_t>(at.sectors[entry] + sectors);
   at.queued_sectors += sectors;
   if (at.queued_sectors >= batch_sectors_ || at.queued_rows == kMostBatchLines) drain(channel, bus_time(now));

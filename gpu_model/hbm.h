@@ -42,8 +42,8 @@ class Hbm {
     SubCycle done = 0;    // the data is at the L2 slice
     SubCycle waited = 0;  // of that, beyond an access to an open row: for other requests and to open the row
   };
-  // Reads `sectors` (1 to 4) of the channel's line `line` at `now`. A channel's calls come in ascending `now`; an
-  // earlier one counts as of the slot of the one before.
+  // Reads `sectors` of the channel's line `line`, and of those behind it in the same row, at `now`. A channel's calls
+  // come in ascending `now`; an earlier one counts as of the slot of the one before.
   Read read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now);
   void prefetch(std::uint32_t channel, std::uint32_t line) const {
     __builtin_prefetch(&banks_[bank_of(channel, line / lines_per_row_)], 1);

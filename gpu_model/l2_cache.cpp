@@ -14,6 +14,12 @@ constexpr std::uint32_t kRotations = 256;
 // Set bits of a mask of sectors; a table, since the baseline instruction set has no count.
 constexpr std::array<std::uint8_t, 16> kSectorCount = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
+std::uint32_t sectors_of(const L2Cache::Lines& lines, std::uint32_t index) {
+  std::uint32_t sectors = 15;
+  if (index == 0) sectors &= lines.first_sectors;
+  if (index + 1 == lines.count) sectors &= lines.last_sectors;
+  return sectors;
+}
 std::uint32_t sets_of_slice(const L2Spec& spec) {
   return static_cast<std::uint32_t>(spec.bytes / (std::int64_t{spec.slices} * spec.ways * kLineBytes));
 }
@@ -29,7 +35,8 @@ std::int64_t L2Cache::most_lines_per_slice(const L2Spec& spec) { return L2Tags::
 L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
     : slices_count_(spec.slices),
       slices_inverse_(~std::uint64_t{0} / spec.slices + 1),
-      far_slices_from_(spec.far_latency_cycles == 0 ? spec.slices : spec.slices / 2),
+      far_slices_from_(spec.slices / 2),
+      far_latency_(cycles(std::int64_t{spec.far_latency_cycles})),
       channel_shift_(
           hbm.channels > spec.slices ? static_cast<std::uint32_t>(std::countr_zero(hbm.channels / spec.slices)) : 0),
       channel_mask_((1U << channel_shift_) - 1),
@@ -54,25 +61,28 @@ L2Cache::Place L2Cache::place(LineAddress line) const {
   const auto local = static_cast<std::uint32_t>(static_cast<Uint128>(slices_inverse_) * chunk >> 64);
   std::uint32_t slice = chunk - local * slices_count_ + rotation_[local % kRotations];
   if (slice >= slices_count_) slice -= slices_count_;
-  return {slice, local << kChunkShift | (line & ((1U << kChunkShift) - 1))};
+  return {slice, local << kChunkShift | (line & (kChunkLines - 1))};
 }
 
-SubCycle L2Cache::take_slice(Place at, std::uint32_t sectors, SubCycle now) {
-  Slice& slice = slices_[at.slice];
-  const SubCycle start = std::max({now, slice.free, hbm_.accepts_from(channel_of(at))});
-  slice.free = start + sector_time_ * kSectorCount[sectors];
-  return start;
-}
-
-L2Tags::Way& L2Cache::touch(Place at, SubCycle now) {
-  const L2Tags::Touched touched = tags_.touch(at.slice, at.line);
-  if (L2Tags::dirty(touched.evicted) != 0) {
-    const std::uint32_t sectors = kSectorCount[L2Tags::dirty(touched.evicted)];
-    const Place victim{at.slice, touched.evicted_line};
-    hbm_.write(channel_of(victim), channel_line(victim), sectors, now);
-    if ((touched.evicted & L2Tags::kCommunication) != 0) communication_write_back_bytes_ += sectors * kSectorBytes;
+void L2Cache::prefetch(LineAddress first, std::uint32_t count) const {
+  for (std::uint32_t done = 0; done < count;) {
+    const Place at = place(first + done);
+    const std::uint32_t lines = std::min(count - done, kChunkLines - at.line % kChunkLines);
+    tags_.prefetch(at.slice, at.line, lines);
+    hbm_.prefetch(channel_of(at), channel_line(at));
+    done += lines;
   }
-  return *touched.way;
+}
+
+L2Tags::Way& L2Cache::allocate(L2Tags::Address& address, Place at, SubCycle now) {
+  const L2Tags::Inserted inserted = tags_.insert(address, at.slice, at.line);
+  if (L2Tags::dirty(inserted.evicted) != 0) {
+    const std::uint32_t sectors = kSectorCount[L2Tags::dirty(inserted.evicted)];
+    const Place victim{at.slice, inserted.evicted_line};
+    hbm_.write(channel_of(victim), channel_line(victim), sectors, now);
+    if ((inserted.evicted & L2Tags::kCommunication) != 0) communication_write_back_bytes_ += sectors * kSectorBytes;
+  }
+  return *inserted.way;
 }
 
 void L2Cache::rest() {
@@ -83,42 +93,94 @@ void L2Cache::rest() {
   hbm_.rest();
 }
 
-L2Cache::Access L2Cache::read(Place at, std::uint32_t sectors, SubCycle now) {
+L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing) {
   Access access;
-  access.started = take_slice(at, sectors, now);
-  access.slice_wait = access.started - now;
-  access.done = slices_[at.slice].free;
-  L2Tags::Way& way = touch(at, access.started);
-  const std::uint32_t missing = sectors & ~L2Tags::valid(way);
-  Fill& fill = fills_[std::size_t{at.slice} * kFillEntries + at.line % kFillEntries];
-  if (missing == 0) {
-    ++statistics_.hits;
-    if (fill.place == at && fill.ready > access.done) {
-      access.miss_time = fill.ready - access.done;
-      access.done = fill.ready;
-    }
-    return access;
+  for (std::uint32_t from = 0; from < lines.count;) {
+    const Place at = place(lines.first + from);
+    const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
+    read_chunk(at, lines, from, to, now + from * spacing, spacing, access);
+    from = to;
   }
-  ++statistics_.misses;
-  way |= missing << 4;
-  const auto count = std::uint32_t{kSectorCount[missing]};
-  const Hbm::Read fetched = hbm_.read(channel_of(at), channel_line(at), count, access.done);
-  access.hbm_wait = fetched.waited;
-  access.miss_time = fetched.done - access.done - fetched.waited;
-  access.done = fetched.done;
-  access.fetched_bytes = count * kSectorBytes;
-  fill = {at, access.done};
   return access;
 }
 
-L2Cache::Access L2Cache::write(Place at, std::uint32_t sectors, bool communication, SubCycle now) {
+void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
+                         SubCycle spacing, Access& access) {
+  const std::uint32_t channel = channel_of(at);
+  const std::uint32_t channel_line_of_first = channel_line(at);
+  const std::uint32_t chunk = at.line >> kChunkShift;
+  const SubCycle far = far_latency(at, lines);
+  Slice& slice = slices_[at.slice];
+  Fill& fill = fills_[std::size_t{at.slice} * kFillEntries + chunk % kFillEntries];
+  L2Tags::Address address = tags_.address(at.slice, at.line);
+  SubCycle free = std::max(slice.free, hbm_.accepts_from(channel));
+  SubCycle miss_from = 0;
+  std::uint32_t missing_lines = 0;
+  std::uint32_t missing_sectors = 0;
+  for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
+    if (i != from) tags_.next(address, at.slice, at.line);
+    const std::uint32_t sectors = sectors_of(lines, i);
+    const SubCycle start = std::max(arrival, free);
+    if (i == 0) access.started = start;
+    access.slice_wait += start - arrival;
+    free = start + sector_time_ * kSectorCount[sectors];
+    L2Tags::Way* const found = tags_.find(address);
+    L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, start);
+    const std::uint32_t missing = sectors & ~L2Tags::valid(way);
+    if (missing != 0) {
+      way |= missing << 4;
+      if (missing_lines == 0) miss_from = free;
+      ++missing_lines;
+      missing_sectors += kSectorCount[missing];
+    } else if (fill.chunk == chunk && fill.ready > free) {
+      access.miss_time += fill.ready - free;
+      access.done = std::max(access.done, fill.ready + far);
+    }
+  }
+  slice.free = free;
+  access.done = std::max(access.done, free + far);
+  statistics_.hits += to - from - missing_lines;
+  statistics_.misses += missing_lines;
+  if (missing_lines == 0) return;
+  const Hbm::Read fetched = hbm_.read(channel, channel_line_of_first, missing_sectors, miss_from);
+  access.hbm_wait += fetched.waited * missing_lines;
+  access.miss_time += (fetched.done - miss_from - fetched.waited) * missing_lines;
+  access.done = std::max(access.done, fetched.done + far);
+  access.fetched_bytes += missing_sectors * kSectorBytes;
+  fill = {chunk, fetched.done};
+}
+
+L2Cache::Access L2Cache::write(const Lines& lines, bool communication, SubCycle now, SubCycle spacing) {
   Access access;
-  access.started = take_slice(at, sectors, now);
-  access.slice_wait = access.started - now;
-  access.done = slices_[at.slice].free;
-  L2Tags::Way& way = touch(at, access.started);
-  way = (way & ~L2Tags::kCommunication) | sectors << 4 | sectors | (communication ? L2Tags::kCommunication : 0);
+  for (std::uint32_t from = 0; from < lines.count;) {
+    const Place at = place(lines.first + from);
+    const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
+    write_chunk(at, lines, from, to, communication, now + from * spacing, spacing, access);
+    from = to;
+  }
   return access;
+}
+
+void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, bool communication,
+                          SubCycle arrival, SubCycle spacing, Access& access) {
+  const SubCycle far = far_latency(at, lines);
+  const L2Tags::Way owner = communication ? L2Tags::kCommunication : 0;
+  Slice& slice = slices_[at.slice];
+  L2Tags::Address address = tags_.address(at.slice, at.line);
+  SubCycle free = std::max(slice.free, hbm_.accepts_from(channel_of(at)));
+  for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
+    if (i != from) tags_.next(address, at.slice, at.line);
+    const std::uint32_t sectors = sectors_of(lines, i);
+    const SubCycle start = std::max(arrival, free);
+    if (i == 0) access.started = start;
+    access.slice_wait += start - arrival;
+    free = start + sector_time_ * kSectorCount[sectors];
+    L2Tags::Way* const found = tags_.find(address);
+    L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, start);
+    way = (way & ~L2Tags::kCommunication) | sectors << 4 | sectors | owner;
+  }
+  slice.free = free;
+  access.done = std::max(access.done, free + far);
 }
 
 }  // namespace weft

@@ -20,33 +20,40 @@ class L2Cache {
  public:
   L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock);
 
+  // Consecutive lines, with masks of the 32 B sectors that are meant of the first and of the last (both of a single
+  // one).
+  struct Lines {
+    LineAddress first = 0;
+    std::uint32_t count = 1;
+    std::uint32_t first_sectors = 15;
+    std::uint32_t last_sectors = 15;
+    // The half of the chip that asks: 0 or 1, or none, which is near to both.
+    std::uint32_t partition = kNoPartition;
+  };
+  static constexpr std::uint32_t kNoPartition = 2;
   struct Access {
-    SubCycle started = 0;             // the slice took it; what held a buffer place for it may give that free
-    SubCycle done = 0;                // data at the slice's output, or write accepted
+    SubCycle started = 0;  // a slice took the first line; what held a buffer place for it may give that free
+    SubCycle done = 0;     // all data at the slices' outputs, or all writes accepted
+    // Summed over lines:
     SubCycle slice_wait = 0;          // for the slice
     SubCycle hbm_wait = 0;            // for other requests at the HBM channel
     SubCycle miss_time = 0;           // what the miss added without any waiting
     std::uint32_t fetched_bytes = 0;  // from HBM
   };
+  // Lines that arrive `spacing` after one another, the first at `now`. What misses of a chunk is fetched together.
+  // Calls come in ascending `now`.
+  Access read(const Lines& lines, SubCycle now, SubCycle spacing = 0);
+  // `communication`: whose data it is, to tell whose write-back it will be.
+  Access write(const Lines& lines, bool communication, SubCycle now, SubCycle spacing = 0);
+  // Hints to the host's own caches that these lines will be accessed soon.
+  void prefetch(LineAddress first, std::uint32_t count) const;
+
   // Where a line lives: its slice, and its number among the lines of that slice.
   struct Place {
     std::uint32_t slice = 0;
     std::uint32_t line = 0;
-    bool operator==(const Place&) const = default;
   };
   [[nodiscard]] Place place(LineAddress line) const;
-  // The partition of the chip that the place belongs to.
-  [[nodiscard]] std::uint32_t partition_of(Place at) const { return at.slice >= far_slices_from_ ? 1 : 0; }
-  // Hints to the host's own caches that this place will be accessed soon.
-  void prefetch(Place at) const {
-    tags_.prefetch(at.slice, at.line);
-    hbm_.prefetch(channel_of(at), channel_line(at));
-  }
-
-  // One line, `sectors` as a mask of its four 32 B sectors. Calls come in ascending `now`.
-  Access read(Place place, std::uint32_t sectors, SubCycle now);
-  // `communication`: whose data it is, to tell whose write-back it will be.
-  Access write(Place place, std::uint32_t sectors, bool communication, SubCycle now);
 
   // HBM bytes written back so far that collectives had written.
   [[nodiscard]] std::int64_t communication_write_back_bytes() const { return communication_write_back_bytes_; }
@@ -65,9 +72,9 @@ class L2Cache {
   struct Slice {
     SubCycle free = 0;
   };
-  // Lines that are on their way from HBM: who asks for one meanwhile gets it when it arrives.
+  // Chunks of which lines are on their way from HBM: who asks for one meanwhile gets it when it arrives.
   struct Fill {
-    Place place{~std::uint32_t{0}, 0};
+    std::uint32_t chunk = ~std::uint32_t{0};  // of the slice
     SubCycle ready = 0;
   };
 
@@ -75,6 +82,7 @@ class L2Cache {
   // of an A100 has 256 B; with that, rows are hit half of the time and not three quarters, and writes fall short by 8
   // %.
   static constexpr std::uint32_t kChunkShift = 2;
+  static constexpr std::uint32_t kChunkLines = 1U << kChunkShift;
 
   // Several slices share a channel, or a slice takes turns between several.
   [[nodiscard]] std::uint32_t channel_of(Place at) const {
@@ -83,15 +91,24 @@ class L2Cache {
   [[nodiscard]] std::uint32_t channel_line(Place at) const {
     const std::uint32_t chunk =
         (at.line >> kChunkShift >> channel_shift_) * slices_of_channel_ + slice_in_channel_[at.slice];
-    return chunk << kChunkShift | (at.line & ((1U << kChunkShift) - 1));
+    return chunk << kChunkShift | (at.line & (kChunkLines - 1));
   }
-  SubCycle take_slice(Place at, std::uint32_t sectors, SubCycle now);
-  // The line's way, after making room for it if it was not there.
-  L2Tags::Way& touch(Place at, SubCycle now);
+  // Serves the lines [from, to) of `lines`, which lie in the chunk at `at`.
+  void read_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
+                  SubCycle spacing, Access& access);
+  void write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, bool communication,
+                   SubCycle arrival, SubCycle spacing, Access& access);
+  // The way for a line that is not there; writes back what was.
+  L2Tags::Way& allocate(L2Tags::Address& address, Place at, SubCycle now);
+  [[nodiscard]] SubCycle far_latency(Place at, const Lines& lines) const {
+    const std::uint32_t partition = at.slice >= far_slices_from_ ? 1 : 0;
+    return lines.partition + partition == 1 ? far_latency_ : 0;
+  }
 
   std::uint32_t slices_count_;
   std::uint64_t slices_inverse_;  // 2^64 / slices
   std::uint32_t far_slices_from_;
+  SubCycle far_latency_;
   std::uint32_t channel_shift_;  // log2 of the channels of a slice
   std::uint32_t channel_mask_;
   std::uint32_t slices_of_channel_;  // 1 where a slice has several

@@ -66,9 +66,17 @@ std::uint32_t L2Tags::line_of(std::uint32_t slice, std::size_t set, std::uint32_
   return (hash * multiplier_inverse_ & mask_) << chunk_shift_ | (static_cast<std::uint32_t>(set) & chunk_mask_);
 }
 
-L2Tags::Touched L2Tags::insert(std::uint32_t slice, std::uint32_t line) {
+L2Tags::Way* L2Tags::find(const Address& at) {
+  Set& set = sets_[at.set];
+  std::uint32_t match = 0;  // number of the way, from 1; written for the compiler to do several ways at once
+  for (std::uint32_t w = 0; w < kMostWays; ++w) match |= set.ways[w] >> kTagShift == at.tag ? w + 1 : 0;
+  if (match == 0) return nullptr;
+  use(trees_[at.set], match - 1);
+  return &set.ways[match - 1];
+}
+
+L2Tags::Inserted L2Tags::insert(Address& at, std::uint32_t slice, std::uint32_t line) {
   for (;;) {
-    const Address at = address(slice, line);
     Set& set = sets_[at.set];
     std::uint16_t& tree = trees_[at.set];
     std::uint32_t found = victim(tree);
@@ -85,6 +93,7 @@ L2Tags::Touched L2Tags::insert(std::uint32_t slice, std::uint32_t line) {
     Way& way = set.ways[found];
     if (way != 0 && groups_ < most_groups_) {
       grow();
+      at = address(slice, line);
       continue;
     }
     const Way evicted = way;
@@ -94,7 +103,8 @@ L2Tags::Touched L2Tags::insert(std::uint32_t slice, std::uint32_t line) {
   }
 }
 
-// Each set becomes two: its lines part by the first bit of their tags, which the others lose.
+// Each set becomes two: its lines part by the first bit of their tags, which all of them lose. They count as used in
+// the order of their ways.
 void L2Tags::grow() {
   marker_ >>= 1;  // a set with two lines has tags of a bit at least
   ++tag_drop_;
@@ -108,8 +118,9 @@ void L2Tags::grow() {
       const std::uint32_t tag = way >> kTagShift;
       const std::size_t group = (s >> chunk_shift_) * 2 + ((tag & marker_) != 0 ? 1 : 0);
       const std::size_t set = group << chunk_shift_ | (s & chunk_mask_);
-      sets[set].ways[w] = ((tag & (marker_ - 1)) | marker_) << kTagShift | (way & ((1U << kTagShift) - 1));
-      trees[set] = trees_[s] & static_cast<std::uint16_t>(~kFull);
+      const std::uint32_t free = victim(trees[set]);  // in the order in which an empty set fills
+      sets[set].ways[free] = ((tag & (marker_ - 1)) | marker_) << kTagShift | (way & ((1U << kTagShift) - 1));
+      use(trees[set], free);
     }
   }
   sets_ = std::move(sets);

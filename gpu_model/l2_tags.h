@@ -3,7 +3,9 @@
 // double. So a GPU that touched little holds little, and the tags grow to their full size before anything is evicted.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "sim/huge_pages.h"
@@ -23,46 +25,16 @@ class L2Tags {
   // the number of sets allows it: what came together is evicted together.
   L2Tags(std::uint32_t slices, std::uint32_t sets, std::uint32_t ways, std::int64_t lines, std::uint32_t chunk_shift);
 
-  struct Touched {
-    Way* way = nullptr;  // of the line, most recently used now; without sectors when it is new
-    Way evicted = 0;     // what it displaced
+  struct Inserted {
+    Way* way = nullptr;  // without sectors yet
+    Way evicted = 0;     // what was there
     std::uint32_t evicted_line = 0;
   };
-  Touched touch(std::uint32_t slice, std::uint32_t line) {
-    const Address at = address(slice, line);
-    Set& set = sets_[at.set];
-    std::uint32_t match = 0;  // number of the way, from 1; written for the compiler to do several ways at once
-    for (std::uint32_t w = 0; w < kMostWays; ++w) match |= set.ways[w] >> kTagShift == at.tag ? w + 1 : 0;
-    if (match == 0) [[unlikely]] {
-      return insert(slice, line);
-    }
-    use(trees_[at.set], match - 1);
-    return {&set.ways[match - 1]};
-  }
-
-  // Hints to the host's own caches that this line will be touched soon.
-  void prefetch(std::uint32_t slice, std::uint32_t line) const {
-    const std::size_t set = address(slice, line).set;
-    __builtin_prefetch(&sets_[set], 1);
-    __builtin_prefetch(&trees_[set], 1);
-  }
-
-  // Whether tags of `sets` sets a slice tell `lines` lines apart.
-  static bool reach(std::uint32_t sets, std::int64_t lines) { return lines <= most_lines(sets); }
-  static std::int64_t most_lines(std::uint32_t sets);
-
- private:
-  struct alignas(64) Set {  // one cache line of the host
-    std::array<Way, kMostWays> ways{};
-  };
+  // Where a line belongs, and on to the next line.
   struct Address {
     std::size_t set = 0;
-    std::uint32_t tag = 0;  // from 1
+    std::uint32_t tag = 0;  // with the marker
   };
-  static constexpr std::uint32_t kTagShift = 9;
-  static constexpr std::uint32_t kTagBits = 22;  // one bit marks that there is a line
-  static constexpr std::uint16_t kFull = 1;      // bit 0 of a tree: no way is free
-
   // Groups of sets by a multiplicative hash of the chunk: as even as a remainder for consecutive chunks, and strides do
   // not camp. What is left of the product tells apart the chunks of a group. Doubling the groups moves its first bit
   // into the number of the group.
@@ -72,12 +44,45 @@ class L2Tags {
     return {group << chunk_shift_ | (line & chunk_mask_),
             (static_cast<std::uint32_t>(product) & mask_) >> tag_drop_ | marker_};
   }
-  // And back.
+  void next(Address& at, std::uint32_t slice, std::uint32_t line) const {
+    if ((line & chunk_mask_) == 0) [[unlikely]] {
+      at = address(slice, line);
+    } else {
+      ++at.set;
+    }
+  }
+  // The way of the line, which is the most recently used of its set now; null when it is not there.
+  Way* find(const Address& at);
+  // Makes room for a line that is not there. `at` is its address, renewed when the tags grow.
+  Inserted insert(Address& at, std::uint32_t slice, std::uint32_t line);
+
+  // Hints to the host's own caches that these lines of a chunk will be touched soon.
+  void prefetch(std::uint32_t slice, std::uint32_t line, std::uint32_t count) const {
+    const std::size_t set = address(slice, line).set;
+    for (std::size_t s = set; s < std::min(set + count, sets_.size()); ++s) __builtin_prefetch(&sets_[s], 1);
+    __builtin_prefetch(&trees_[set], 1);
+  }
+
+  // Of the host, at present.
+  [[nodiscard]] std::size_t bytes() const { return sets_.size() * (sizeof(Set) + sizeof(std::uint16_t)); }
+
+  // Whether tags of `sets` sets a slice tell `lines` lines apart.
+  static bool reach(std::uint32_t sets, std::int64_t lines) { return lines <= most_lines(sets); }
+  static std::int64_t most_lines(std::uint32_t sets);
+
+ private:
+  struct alignas(64) Set {  // one cache line of the host
+    std::array<Way, kMostWays> ways{};
+  };
+  static constexpr std::uint32_t kTagShift = 9;
+  static constexpr std::uint32_t kTagBits = 22;  // one bit marks that there is a line
+  static constexpr std::uint16_t kFull = 1;      // bit 0 of a tree: no way is free
+
+  // The line of a set's tag: the address backwards.
   [[nodiscard]] std::uint32_t line_of(std::uint32_t slice, std::size_t set, std::uint32_t tag) const;
   void use(std::uint16_t& tree, std::uint32_t way) const {
     tree = static_cast<std::uint16_t>((tree & kept_[way]) | away_[way]);
   }
-  Touched insert(std::uint32_t slice, std::uint32_t line);
   [[nodiscard]] std::uint32_t victim(std::uint32_t tree) const;
   void grow();
 

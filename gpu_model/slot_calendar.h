@@ -39,18 +39,17 @@ class SlotCalendar {
       const std::size_t at = index(word);
       std::uint64_t free = ~busy_[at];
       if (word == last >> 6) free &= ~std::uint64_t{0} << (last & 63);
-      while (free != 0) {
-        const std::uint64_t lowest = free & -free;
-        const std::uint64_t four = lowest * 15;  // what a whole line takes: a shortcut
-        const bool whole = count >= 4 && (free & four) == four && lowest >> 60 == 0;
-        const std::uint64_t slots = whole ? four : lowest;
-        const std::uint32_t n = whole ? 4 : 1;
+      while (free != 0) {  // a run of free slots at a time
+        const int begin = std::countr_zero(free);
+        const auto run = static_cast<std::uint32_t>(std::countr_one(free >> begin));
+        const std::uint32_t n = std::min({run, count, 63U});
+        const std::uint64_t slots = ((std::uint64_t{1} << n) - 1) << begin;
         busy_[at] |= slots;
         free &= ~slots;
         taken_[at] = static_cast<std::uint8_t>(taken_[at] + n);
         outstanding_ += n;
         count -= n;
-        if (count == 0) return tail(word * 64 + std::countr_zero(lowest) + n - 1);
+        if (count == 0) return tail(word * 64 + begin + n - 1);
       }
       last = (word + 1) * 64;
     }

@@ -35,6 +35,11 @@ double cycles_each(const HbmSpec& spec, std::uint32_t sectors, LineOf line_of) {
   return in_cycles(last - n(200)) / kLines;
 }
 
+// One line, some sectors of it.
+L2Cache::Lines only(LineAddress line, std::uint32_t sectors) {
+  return {.first = line, .first_sectors = sectors, .last_sectors = sectors};
+}
+
 TEST(MemoryFormula, RowHitsReachThePins) {
   EXPECT_NEAR(cycles_each(timing(), 4, [](std::uint32_t i) { return i % 8; }), 4, 4 * 0.01);
   EXPECT_NEAR(cycles_each(timing(), 1, [](std::uint32_t i) { return i % 8; }), 1, 1 * 0.01);
@@ -113,8 +118,8 @@ TEST(MemoryFormula, AnL2SliceWaitsAsMD1) {
   for (const double rho : {0.3, 0.6, 0.8}) {
     GpuSpec gpu = small_gpu();
     L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
-    const L2Cache::Place place = l2.place(7);
-    l2.write(place, 15, false, 0);
+    constexpr LineAddress place = 7;
+    l2.write(only(place, 15), false, 0);
     std::mt19937 random(2);
     std::exponential_distribution<double> gap(rho / 2);  // a line takes 2 cycles
     double now = 1000;
@@ -122,7 +127,7 @@ TEST(MemoryFormula, AnL2SliceWaitsAsMD1) {
     constexpr int kRequests = 400'000;
     for (int i = 0; i < kRequests; ++i) {
       now += gap(random);
-      waited += in_cycles(l2.read(place, 15, cycles(now)).slice_wait);
+      waited += in_cycles(l2.read(only(place, 15), cycles(now)).slice_wait);
     }
     EXPECT_NEAR(waited / kRequests / 2, waiting(rho), waiting(rho) * 0.03) << rho;
   }
