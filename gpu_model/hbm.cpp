@@ -132,32 +132,56 @@ void Hbm::write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors
   if (at.queued_sectors >= batch_sectors_ || at.queued_rows == kMostBatchLines) drain(channel, bus_time(now));
 }
 
+// One row a bank: others stay queued. Rows are opened while reads go on, so that the batch holds the bus for no longer
+// than its bursts take.
 void Hbm::drain(std::uint32_t channel, BusTime now) {
   Channel& at = channels_[channel];
   const std::int64_t first = slot_at_or_after(now);
   advance(at, first);
   const std::int64_t tail = at.bus.tail();
   const std::int64_t reads_end = std::max(first, tail);
-  std::int64_t start = reads_end + turnaround_slots_;
-  if (tail == at.writes_end && first < tail + turnaround_slots_) {  // no read since: the bus has not turned
-    at.bus.reopen(tail, tail + turnaround_slots_);
-    start = reads_end;
-  }
+  const bool turned = tail == at.writes_end && first < tail + turnaround_slots_;  // no read since the last batch
+  std::int64_t start = turned ? reads_end : reads_end + turnaround_slots_;
+  std::array<std::uint8_t, kMostBatchLines> batch{};
+  std::uint32_t rows = 0;
+  std::int64_t sectors = 0;
+  std::uint64_t banks = 0;  // by number modulo 64
   for (std::uint32_t entry = 0; entry < at.queued_rows; ++entry) {
-    const std::uint32_t row = at.rows[entry];
-    Bank& bank = banks_[bank_of(channel, row)];
-    if (bank.row == row) {
+    const std::size_t index = bank_of(channel, at.rows[entry]);
+    const std::uint64_t bit = std::uint64_t{1} << (index & 63);
+    if ((banks & bit) != 0) continue;
+    banks |= bit;
+    Bank& bank = banks_[index];
+    if (bank.row == at.rows[entry]) {
       ++statistics_.row_hits;
     } else {
       ++statistics_.row_misses;
-      open_row(at, bank, row, now);
+      open_row(at, bank, at.rows[entry], now);
     }
+    start = std::max(start, slot_at_or_after(bank.open_from) - sectors);
+    sectors += at.sectors[entry];
+    batch[rows++] = static_cast<std::uint8_t>(entry);
+  }
+  if (turned) at.bus.reopen(tail, tail + turnaround_slots_);
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    const std::uint32_t entry = batch[i];
+    Bank& bank = banks_[bank_of(channel, at.rows[entry])];
     const std::int64_t last = at.bus.take(std::max(start, slot_at_or_after(bank.open_from)), at.sectors[entry]);
     bank.closes = std::max(bank.closes, ((last + 1) << kSlotShift) + write_recovery_);
   }
   at.writes_end = at.bus.tail();
-  at.bus.close(reads_end, at.writes_end + turnaround_slots_);
-  at.queued_rows = at.queued_sectors = 0;
+  at.bus.close(turned ? reads_end : start - turnaround_slots_, at.writes_end + turnaround_slots_);
+  std::uint32_t kept = 0;
+  for (std::uint32_t entry = 0, i = 0; entry < at.queued_rows; ++entry) {
+    if (i < rows && batch[i] == entry) {
+      ++i;
+      continue;
+    }
+    at.rows[kept] = at.rows[entry];
+    at.sectors[kept++] = at.sectors[entry];
+  }
+  at.queued_rows = kept;
+  at.queued_sectors -= static_cast<std::uint32_t>(sectors);
   accept_later(at);
 }
 
