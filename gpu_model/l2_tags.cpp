@@ -66,15 +66,6 @@ std::uint32_t L2Tags::line_of(std::uint32_t slice, std::size_t set, std::uint32_
   return (hash * multiplier_inverse_ & mask_) << chunk_shift_ | (static_cast<std::uint32_t>(set) & chunk_mask_);
 }
 
-L2Tags::Way* L2Tags::find(const Address& at) {
-  Set& set = sets_[at.set];
-  std::uint32_t match = 0;  // number of the way, from 1; written for the compiler to do several ways at once
-  for (std::uint32_t w = 0; w < kMostWays; ++w) match |= set.ways[w] >> kTagShift == at.tag ? w + 1 : 0;
-  if (match == 0) return nullptr;
-  use(trees_[at.set], match - 1);
-  return &set.ways[match - 1];
-}
-
 L2Tags::Inserted L2Tags::insert(Address& at, std::uint32_t slice, std::uint32_t line) {
   for (;;) {
     Set& set = sets_[at.set];
