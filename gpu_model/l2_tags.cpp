@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "sim/error.h"
+#include "sim/units.h"
 
 namespace weft {
 
@@ -41,6 +42,7 @@ L2Tags::L2Tags(std::uint32_t slices, std::uint32_t sets, std::uint32_t ways, std
   }
   tag_drop_ = std::min(log2_floor(groups_), bits_);
   marker_ = 1U << (bits_ - tag_drop_);
+  groups_inverse_ = ~std::uint64_t{0} / groups_ + 1;
   for (std::uint32_t w = 0; w < ways; ++w) {
     std::uint32_t path = 0;
     for (std::uint32_t node = w + ways; node > 1; node /= 2) {  // every node on the way shall point away from it
@@ -62,8 +64,11 @@ std::uint32_t L2Tags::victim(std::uint32_t tree) const {
 std::uint32_t L2Tags::line_of(std::uint32_t slice, std::size_t set, std::uint32_t tag) const {
   const std::uint64_t group = (set >> chunk_shift_) - std::size_t{slice} * groups_;
   const std::uint64_t least = (group << bits_) + (std::uint64_t{tag & (marker_ - 1)} << tag_drop_);
-  const auto hash = static_cast<std::uint32_t>((least + groups_ - 1) / groups_);
-  return (hash * multiplier_inverse_ & mask_) << chunk_shift_ | (static_cast<std::uint32_t>(set) & chunk_mask_);
+  const std::uint64_t hash =  // the one multiple of the groups from `least` on, divided; one group has no inverse
+      groups_ == 1 ? least
+                   : static_cast<std::uint64_t>(static_cast<Uint128>(groups_inverse_) * (least + groups_ - 1) >> 64);
+  return (static_cast<std::uint32_t>(hash) * multiplier_inverse_ & mask_) << chunk_shift_ |
+         (static_cast<std::uint32_t>(set) & chunk_mask_);
 }
 
 L2Tags::Inserted L2Tags::insert(Address& at, std::uint32_t slice, std::uint32_t line) {
@@ -100,6 +105,7 @@ void L2Tags::grow() {
   marker_ >>= 1;  // a set with two lines has tags of a bit at least
   ++tag_drop_;
   groups_ *= 2;
+  groups_inverse_ = ~std::uint64_t{0} / groups_ + 1;
   HugeVector<Set> sets(sets_.size() * 2);
   HugeVector<std::uint16_t> trees(sets.size());
   for (std::size_t s = 0; s < sets_.size(); ++s) {

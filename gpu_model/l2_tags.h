@@ -113,7 +113,8 @@ class L2Tags {
   std::uint32_t chunk_mask_;
   std::uint32_t groups_;  // of a slice, at present
   std::uint32_t most_groups_;
-  std::uint32_t bits_;  // of a chunk's number
+  std::uint64_t groups_inverse_ = 0;  // 2^64 / groups
+  std::uint32_t bits_;                // of a chunk's number
   std::uint32_t mask_;
   std::uint32_t multiplier_;
   std::uint32_t multiplier_inverse_;
