@@ -29,7 +29,7 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
   ReplaySpec spec{config.gpus, config.iterations, workload.host_time_scale, {}};
   if (workload.recorded_waits && trace.world_size > 1 && config.gpus > 1) {
     spec.collective_times = recorded_collective_times(graph, config);
-    notes.push_back(
+    notes.emplace_back(
         "The last GPU comes to each collective as late as the recorded rank waited there: its time in the trace less "
         "what it takes when all come together.");
   }

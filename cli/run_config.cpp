@@ -83,7 +83,7 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
   }
   if (present.size() != 1) {
     if (present.empty() && !reader.value().empty()) reader.finish();
-    reader.fail("", fmt::format("expected exactly one of \"trace\", \"model\" and \"collective\", got {}",
+    reader.fail("", fmt::format(R"(expected exactly one of "trace", "model" and "collective", got {})",
                                 present.empty() ? "none" : "\"" + present[0] + "\" and \"" + present[1] + "\""));
   }
   FieldReader fields(reader);

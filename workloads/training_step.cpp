@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "sim/error.h"
 
@@ -104,9 +105,9 @@ void TrainingStep::on_backward(std::function<void()> step) { backward_.push_back
 
 void TrainingStep::run_backward() {
   phase_ = TrainingPhase::backward;
-  for (auto step = backward_.rbegin(); step != backward_.rend(); ++step) {
-    layer_ = step->layer;
-    step->run();
+  for (const auto& step : std::views::reverse(backward_)) {
+    layer_ = step.layer;
+    step.run();
   }
   backward_.clear();
 }
