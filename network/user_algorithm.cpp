@@ -92,6 +92,9 @@ class TableSchedule : public GeneratedSchedule {
     return step;
   }
 
+  [[nodiscard]] bool is_waited_for(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const override {
+    return CollectiveSchedule::is_waited_for(rank, block, group);
+  }
   [[nodiscard]] std::string describe(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/,
                                      std::uint64_t index) const override {
     const Table& table = this->table(rank, block);
