@@ -126,7 +126,7 @@ TEST(Comparison, ListsTheFiguresSideBySideAndSaysWhatDiffers) {
   EXPECT_THAT(table, ContainsRegex("throughput +1280 samples/s +1600 samples/s\n"));
   EXPECT_THAT(table, HasSubstr("in_switch takes 40.0 ms an iteration against 50.0 ms with ring: 1.25x faster. Most of "
                                "it is exposed communication: 6.00 ms less (2.00 ms against 8.00 ms). Backward slows "
-                               "down 1.05x instead of 1.25x."));
+                               "down 1.050x instead of 1.25x."));
 }
 
 TEST(Comparison, TheReasonFollowsTheNumbers) {
