@@ -119,7 +119,7 @@ TEST(Machine, InSwitchWithATableOfOneEntryStallsAndFinishes) {
 
 TEST(Machine, FullyConnectedGpusNeedNoSwitch) {
   RunConfig config = all_reduce(1 << 20, "ring", 4);
-  config.system.network.topology = Topology::fully_connected;
+  config.system.network.topology = TopologyKind::fully_connected;
   config.system.network.links_per_gpu = 12;
   config.system.network.switches = 0;
   config.system.switch_reduce.reset();

@@ -1,0 +1,94 @@
+// What the sending ends of lanes have in common: how long packets take, credits in hand, statistics.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "network/network_spec.h"
+#include "network/packet.h"
+#include "sim/wire.h"
+
+namespace weft {
+
+// The two wires of one direction: packets go with it, credits for the opposite direction's packets too.
+struct LinkWires {
+  Wire<Packet> packets;
+  Wire<Credit> credits;
+};
+
+// Flits of a packet with its headers; a flag write carries one flit of data.
+[[nodiscard]] std::uint32_t flits(const LinkSpec& spec, const Packet& packet);
+
+// A class of links and the serialisation times that follow from it: shared by all its lanes.
+class LinkTiming {
+ public:
+  // `factor` of the bandwidth is left.
+  explicit LinkTiming(const LinkSpec& spec, double factor = 1);
+  [[nodiscard]] const LinkSpec& spec() const { return spec_; }
+  [[nodiscard]] Time time_of(std::uint32_t flit_count) const { return flit_time_[flit_count]; }
+
+ private:
+  LinkSpec spec_;
+  std::vector<Time> flit_time_;  // by number of flits
+};
+
+// Peaks are peaks over this time.
+inline constexpr Time kStatisticsPeriod = microseconds(10);
+
+struct LaneStatistics {
+  std::int64_t payload_bytes = 0;
+  std::int64_t wire_bytes = 0;  // flits, headers included
+  std::int64_t packets = 0;
+  Time busy;
+  Time stalled;  // idle while the packet that left next was there already: credits, or the crossbar
+  Time busiest;  // the most busy time in one kStatisticsPeriod
+  Time busy_in_period;
+  std::uint32_t period = 0;            // the one `busy_in_period` counts
+  std::uint32_t queue_high_water = 0;  // packets that waited for the lane at once
+
+  void count(Time start, Time duration, std::int64_t payload, std::int64_t wire);
+};
+
+// The credits of one virtual channel of a lane. They are announced before they arrive, with the time from which they
+// may be used; places for those times are taken from a common array when the first one comes.
+class CreditCounter {
+ public:
+  explicit CreditCounter(std::uint32_t credits = 0) : ready_(credits) {}
+
+  // When the next credit may be used: Time(0) for one in hand; nothing when none is announced.
+  [[nodiscard]] std::optional<Time> next(const std::vector<Time>& times) const {
+    if (ready_ > 0) return Time(0);
+    if (announced_ == 0) return std::nullopt;
+    return times[place_ + first_];
+  }
+  void take(std::uint32_t limit) {
+    if (ready_ > 0) {
+      --ready_;
+      return;
+    }
+    first_ = first_ + 1 == limit ? 0 : first_ + 1;
+    --announced_;
+  }
+  void put_ready() { ++ready_; }
+  void put(Time when, std::uint32_t limit, std::vector<Time>& times) {
+    if (place_ == kNoPlace) {
+      place_ = static_cast<std::uint32_t>(times.size());
+      times.resize(times.size() + limit);
+    }
+    const std::uint32_t at = first_ + announced_;
+    times[place_ + (at >= limit ? at - limit : at)] = when;
+    ++announced_;
+  }
+  [[nodiscard]] std::uint32_t count() const { return ready_ + announced_; }
+
+ private:
+  static constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
+  std::uint32_t ready_ = 0;
+  std::uint32_t announced_ = 0;
+  std::uint32_t first_ = 0;
+  std::uint32_t place_ = kNoPlace;
+};
+
+}  // namespace weft

@@ -1,0 +1,311 @@
+#include "network/router.h"
+
+#include <bit>
+#include <limits>
+
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+// A 32-bit mix of what ECMP hashes; the router's number keeps levels of a tree from choosing alike.
+std::uint32_t path_hash(const Packet& packet, std::uint32_t node) {
+  std::uint64_t x = (std::uint64_t{packet.source} << 48) ^ (std::uint64_t{packet.destination} << 32) ^ packet.line;
+  x += std::uint64_t{node} * 0x9E3779B97F4A7C15ULL;  // splitmix64 (Steele, Lea, Flood, 2014)
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBULL;
+  return static_cast<std::uint32_t>(x >> 32);
+}
+
+// A hash spread over [0, count).
+std::uint32_t spread(std::uint32_t hash, std::uint32_t count) {
+  return static_cast<std::uint32_t>((std::uint64_t{hash} * count) >> 32);
+}
+}  // namespace
+
+Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, const Routing& routing,
+               std::vector<RouterPort> ports, std::uint32_t vc_classes)
+    : spec_(spec),
+      choice_(choice),
+      node_(node),
+      vcs_(vc_classes * static_cast<std::uint32_t>(kVirtualChannels)),
+      words_(0),
+      routing_(&routing),
+      ports_(std::move(ports)) {
+  for (std::uint32_t p = 0; p < ports_.size(); ++p) {
+    const RouterPort& port = ports_[p];
+    first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
+    port.in->credits.announce_to(inbox_, p);
+    port.in->packets.announce_to(inbox_, static_cast<std::uint32_t>(ports_.size()) + p);
+    for (std::size_t lane = 0; lane < port.lanes.size(); ++lane) {
+      const LinkTiming* timing = port.lanes[lane].get();
+      all_lanes_work_ = all_lanes_work_ && timing != nullptr;
+      Output output;
+      output.timing = timing;
+      output.port = static_cast<std::uint16_t>(p);
+      output.lane = static_cast<std::uint8_t>(lane);
+      outputs_.push_back(output);
+      credits_.insert(credits_.end(), vcs_, CreditCounter(timing != nullptr ? timing->spec().credits : 0));
+      queue_port_.insert(queue_port_.end(), vcs_, static_cast<std::uint16_t>(p));
+    }
+  }
+  first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
+  queues_.resize(outputs_.size() * vcs_);
+  head_vc_.resize(queues_.size());
+  input_free_.resize(outputs_.size());
+  words_ = static_cast<std::uint32_t>((queues_.size() + 63) / 64);
+  requests_.resize(outputs_.size() * words_);
+}
+
+Time Router::next_activity() const {
+  const std::int64_t tick = wheel_.next();
+  return tick == std::numeric_limits<std::int64_t>::max() ? Time::max() : Time(tick << kTickShift);
+}
+
+void Router::advance(Time until) {
+  const auto ports = static_cast<std::uint32_t>(ports_.size());
+  inbox_.drain([&](std::uint32_t slot) { slot < ports ? receive_credits(slot) : receive_packets(slot - ports); });
+  wheel_.run_until((until.count() + kTick.count() - 1) >> kTickShift, [this](Event event) {
+    if ((event & kServe) == 0) {
+      arrive(event);
+      return;
+    }
+    const std::uint32_t output = event & ~kServe;
+    if (outputs_[output].serve_at != wheel_.now()) return;  // an earlier one came since
+    outputs_[output].serve_at = -1;
+    serve(output);
+  });
+}
+
+void Router::receive_credits(std::uint32_t port) {
+  ports_[port].in->credits.receive([&](const Credit& credit) {
+    const std::uint32_t output = first_lane_[port] + credit.lane;
+    Output& out = outputs_[output];
+    CreditCounter& counter =
+        credits_[output * vcs_ + credit.vc_class * kVirtualChannels + static_cast<std::size_t>(credit.channel)];
+    const std::uint32_t limit = out.timing->spec().credits;
+    WEFT_CHECK(counter.count() < limit, "more credits came back than were given");
+    if (credit.when <= now()) {
+      counter.put_ready();
+    } else {
+      counter.put(credit.when, limit, credit_times_);
+    }
+    if (out.waiting > 0) serve_at(output, std::max(credit.when, out.free));
+  });
+}
+
+void Router::receive_packets(std::uint32_t port) {
+  ports_[port].in->packets.receive([&](const Packet& packet) {
+    std::uint32_t place = free_slot_;
+    if (place == kNone) {
+      place = static_cast<std::uint32_t>(slots_.size());
+      slots_.emplace_back();
+    } else {
+      free_slot_ = slots_[place].next;
+    }
+    Slot& slot = slots_[place];
+    slot.packet = packet;
+    slot.queue = (first_lane_[port] + packet.lane) * vcs_ +
+                 packet.vc_class * static_cast<std::uint32_t>(kVirtualChannels) +
+                 static_cast<std::uint32_t>(virtual_channel(packet.kind));
+    ++held_;
+    wheel_.push((packet.when.count() + spec_.latency.count() + kTick.count() - 1) >> kTickShift, place);
+  });
+}
+
+std::uint32_t Router::live_lane(std::uint32_t port, std::uint32_t turn) const {
+  const std::uint32_t first = first_lane_[port];
+  const std::uint32_t lanes = first_lane_[port + 1] - first;
+  if (lanes == 1) return first;
+  const std::uint32_t start = spread(turn, lanes);
+  for (std::uint32_t i = 0; i < lanes; ++i) {
+    const std::uint32_t output = first + (start + i) % lanes;
+    if (outputs_[output].timing != nullptr) return output;
+  }
+  return first;
+}
+
+std::uint32_t Router::least_waiting(const Hops& hops, std::uint32_t turn) const {
+  std::uint32_t best = kNone;
+  std::uint32_t least = kNone;
+  const std::uint32_t start = spread(turn, hops.count);
+  for (std::uint32_t i = 0; i < hops.count; ++i) {
+    const std::uint32_t port = hops.port(static_cast<std::uint16_t>((start + i) % hops.count));
+    for (std::uint32_t output = first_lane_[port]; output < first_lane_[port + 1]; ++output) {
+      const Output& out = outputs_[output];
+      if (out.timing == nullptr) continue;
+      const std::uint32_t waiting = 2 * out.waiting + (out.free > now() ? 1 : 0);
+      if (waiting >= least) continue;
+      least = waiting;
+      best = output;
+    }
+  }
+  return best;
+}
+
+std::uint32_t Router::choose(const Hops& hops, const Packet& packet) {
+  if (hops.count == 1) {
+    const std::uint32_t port = hops.port(0);
+    if (first_lane_[port + 1] - first_lane_[port] == 1) return first_lane_[port];
+  }
+  switch (choice_) {
+    case PathChoice::deterministic:
+      return live_lane(hops.port(hops.preferred), path_hash(packet, 0));
+    case PathChoice::adaptive:
+      return least_waiting(hops, path_hash(packet, node_));
+    case PathChoice::ecmp:
+    case PathChoice::spray:
+      break;
+  }
+  const std::uint32_t hash = choice_ == PathChoice::spray ? 0 : path_hash(packet, node_);
+  if (choice_ == PathChoice::spray) ++turn_;
+  if (hops.ports == nullptr && all_lanes_work_) {
+    const std::uint32_t first = first_lane_[hops.first];
+    const std::uint32_t lanes = first_lane_[hops.first + hops.count] - first;
+    return first + (choice_ == PathChoice::spray ? turn_ % lanes : spread(hash, lanes));
+  }
+  const std::uint32_t index = choice_ == PathChoice::spray ? turn_ % hops.count : spread(hash, hops.count);
+  const std::uint32_t turn = choice_ == PathChoice::spray ? turn_ / hops.count * 0x9E3779B9U : hash * 0x9E3779B9U;
+  return live_lane(hops.port(static_cast<std::uint16_t>(index)), turn);
+}
+
+void Router::arrive(std::uint32_t place) {
+  Slot& slot = slots_[place];
+  slot.packet.when = now();
+  const std::uint32_t in_port = queue_port_[slot.queue];
+  const Hops hops = routing_->next(node_, in_port, slot.packet);
+  slot.output = choose(hops, slot.packet);
+  Output& out = outputs_[slot.output];
+  const std::uint32_t most = vcs_ / static_cast<std::uint32_t>(kVirtualChannels) - 1;
+  const std::uint32_t vc_class = ports_[out.port].terminal ? 0 : std::min<std::uint32_t>(hops.vc_class, most);
+  slot.vc = vc_class * static_cast<std::uint32_t>(kVirtualChannels) +
+            static_cast<std::uint32_t>(virtual_channel(slot.packet.kind));
+  slot.next = kNone;
+  out.statistics.queue_high_water = std::max(out.statistics.queue_high_water, ++out.waiting);
+  Queue& queue = queues_[slot.queue];
+  if (queue.head != kNone) {
+    slots_[queue.tail].next = place;
+    queue.tail = place;
+    return;
+  }
+  queue.head = queue.tail = place;
+  head_vc_[slot.queue] = static_cast<std::uint8_t>(slot.vc);
+  requests_[slot.output * words_ + slot.queue / 64] |= std::uint64_t{1} << (slot.queue % 64);
+  serve(slot.output);
+}
+
+void Router::serve_at(std::uint32_t output, Time when) {
+  // At the tick before `when` at the latest: the lane's own times are exact, so no time is lost to ticks.
+  const std::int64_t tick = std::max(wheel_.now(), when.count() >> kTickShift);
+  std::int64_t& pending = outputs_[output].serve_at;
+  if (pending >= wheel_.now() && pending <= tick) return;
+  pending = tick;
+  wheel_.push(tick, kServe | output);
+}
+
+Router::Grant Router::arbitrate(std::uint32_t output) const {
+  const Output& out = outputs_[output];
+  const Time soon = now() + kTick;
+  Grant grant{.queue = kNone, .from = Time(0), .retry = Time::max()};
+  Time oldest = Time::max();
+  const std::uint64_t* requests = &requests_[output * words_];
+  const std::uint32_t start = out.last + 1;  // round robin goes on behind the one served last
+  for (std::uint32_t step = 0; step <= words_; ++step) {
+    const std::uint32_t word = (start / 64 + step) % words_;
+    std::uint64_t bits = requests[word];
+    if (step == 0) bits &= ~std::uint64_t{0} << (start % 64);
+    if (step == words_) bits &= ~(~std::uint64_t{0} << (start % 64));
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t queue = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      const std::optional<Time> credit = credits_[output * vcs_ + head_vc_[queue]].next(credit_times_);
+      if (!credit) continue;
+      const Time from = std::max(*credit, input_free_[queue / vcs_]);
+      if (from >= soon) {
+        grant.retry = std::min(grant.retry, from);
+        continue;
+      }
+      if (spec_.arbitration == Arbitration::round_robin) return {queue, from, Time::max()};
+      if (const Time age = slots_[queues_[queue].head].packet.when; age < oldest) {
+        oldest = age;
+        grant.queue = queue;
+        grant.from = from;
+      }
+    }
+  }
+  return grant;
+}
+
+void Router::serve(std::uint32_t output) {
+  Output& out = outputs_[output];
+  if (out.free >= now() + kTick) {
+    serve_at(output, out.free);
+    return;
+  }
+  const Grant grant = arbitrate(output);
+  if (grant.queue != kNone) {
+    send(output, grant.queue, grant.from);
+    if (out.waiting > 0) serve_at(output, out.free);
+  } else if (grant.retry != Time::max()) {
+    serve_at(output, grant.retry);
+  }
+}
+
+void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
+  Output& out = outputs_[output];
+  const LinkTiming& timing = *out.timing;
+  const std::uint32_t place = queues_[queue].head;
+  Slot& slot = slots_[place];
+  const std::uint32_t flit_count = flits(timing.spec(), slot.packet);
+  const Time duration = timing.time_of(flit_count);
+  const Time idle = std::max(out.free, slot.packet.when);
+  const Time start = std::max(std::max(idle, from), now());
+  out.statistics.stalled += start - idle;
+  out.statistics.count(start, duration, slot.packet.payload, std::int64_t{flit_count} * timing.spec().flit_bytes);
+  out.free = start + duration;
+  Time& input = input_free_[queue / vcs_];
+  input = start + (spec_.speedup == 1 ? duration : Time(duration.count() / spec_.speedup));
+  credits_[output * vcs_ + slot.vc].take(timing.spec().credits);
+  --out.waiting;
+  --held_;
+
+  const std::uint32_t vc_in = queue % vcs_;
+  const RouterPort& in = ports_[queue_port_[queue]];
+  in.out->credits.send({start + in.latency, slot.packet.lane, static_cast<VirtualChannel>(vc_in % kVirtualChannels),
+                        static_cast<std::uint8_t>(vc_in / kVirtualChannels)});
+  Packet sent = slot.packet;
+  sent.when = start + duration + timing.spec().latency;
+  sent.lane = out.lane;
+  sent.vc_class = static_cast<std::uint8_t>(slot.vc / kVirtualChannels);
+  ports_[out.port].out->packets.send(sent);
+
+  requests_[output * words_ + queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
+  out.last = queue;
+  const std::uint32_t next = slot.next;
+  slot.next = free_slot_;
+  free_slot_ = place;
+  queues_[queue].head = next;
+  if (next == kNone) return;
+  const Slot& head = slots_[next];
+  head_vc_[queue] = static_cast<std::uint8_t>(head.vc);
+  requests_[head.output * words_ + queue / 64] |= std::uint64_t{1} << (queue % 64);
+  if (head.output != output) serve_at(head.output, std::max(input, outputs_[head.output].free));
+}
+
+std::vector<Router::Blocked> Router::blocked() const {
+  std::vector<Blocked> all;
+  for (std::uint32_t q = 0; q < queues_.size(); ++q) {
+    if (queues_[q].head == kNone) continue;
+    const Slot& head = slots_[queues_[q].head];
+    const Output& out = outputs_[head.output];
+    all.push_back({.in_port = queue_port_[q],
+                   .in_lane = q / vcs_ - first_lane_[queue_port_[q]],
+                   .out_port = out.port,
+                   .out_lane = out.lane,
+                   .channel = static_cast<VirtualChannel>(q % kVirtualChannels),
+                   .in_class = static_cast<std::uint8_t>(q % vcs_ / kVirtualChannels),
+                   .out_class = static_cast<std::uint8_t>(head.vc / kVirtualChannels)});
+  }
+  return all;
+}
+
+}  // namespace weft
