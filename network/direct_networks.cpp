@@ -70,8 +70,8 @@ void NetworkBuilder::add_grid(std::uint32_t first, std::uint32_t count) {
   route(std::make_unique<GridRouting>(topology_, dimensions, wraps, first_router, first), first_router, all);
 }
 
-// DGX-1 with V100: six links a GPU, half of the pairs joined by two. Source: `nvidia-smi topo -m` as printed in
-// NVIDIA's "DGX-1 With Tesla V100 System Architecture" white paper (WP-08437-002), figure 4, and NCCL's topology files.
+// DGX-1 with V100: six links a GPU, half of the pairs that have any joined by two. Source: the topology file of such a
+// machine in github.com/NVIDIA/nccl issue 671 (GPUs 0 to 3 and their partners); GPUs 4 to 7 are joined as 0 to 3 are.
 void NetworkBuilder::add_hybrid_cube_mesh(std::uint32_t first, std::uint32_t count) {
   constexpr std::uint32_t kGpus = 8;
   constexpr std::uint32_t kLinks[][3] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 2}, {1, 3, 1},

@@ -27,11 +27,16 @@ class LinkTiming {
   // `factor` of the bandwidth is left.
   explicit LinkTiming(const LinkSpec& spec, double factor = 1);
   [[nodiscard]] const LinkSpec& spec() const { return spec_; }
-  [[nodiscard]] Time time_of(std::uint32_t flit_count) const { return flit_time_[flit_count]; }
+  // Flits of a packet, headers included, and how long a lane takes for it.
+  struct Serialisation {
+    Time time;
+    std::uint32_t wire_bytes = 0;
+  };
+  [[nodiscard]] const Serialisation& of(const Packet& packet) const { return by_payload_[packet.payload]; }
 
  private:
   LinkSpec spec_;
-  std::vector<Time> flit_time_;  // by number of flits
+  std::vector<Serialisation> by_payload_;  // by bytes of payload
 };
 
 // Peaks are peaks over this time.
@@ -45,10 +50,21 @@ struct LaneStatistics {
   Time stalled;  // idle while the packet that left next was there already: credits, or the crossbar
   Time busiest;  // the most busy time in one kStatisticsPeriod
   Time busy_in_period;
-  std::uint32_t period = 0;            // the one `busy_in_period` counts
+  Time period_end;                     // of the period that `busy_in_period` counts
   std::uint32_t queue_high_water = 0;  // packets that waited for the lane at once
 
-  void count(Time start, Time duration, std::int64_t payload, std::int64_t wire);
+  void count(Time start, const LinkTiming::Serialisation& packet, std::uint8_t payload) {
+    busy += packet.time;
+    payload_bytes += payload;
+    wire_bytes += packet.wire_bytes;
+    ++packets;
+    if (start >= period_end) {
+      period_end = kStatisticsPeriod * (start / kStatisticsPeriod + 1);
+      busy_in_period = Time(0);
+    }
+    busy_in_period += packet.time;
+    busiest = std::max(busiest, busy_in_period);
+  }
 };
 
 // The credits of one virtual channel of a lane. They are announced before they arrive, with the time from which they

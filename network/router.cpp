@@ -17,6 +17,10 @@ std::uint32_t path_hash(const Packet& packet, std::uint32_t node) {
   return static_cast<std::uint32_t>(x >> 32);
 }
 
+std::uint32_t vc_index(VirtualChannel channel, std::uint32_t vc_class) {
+  return vc_class * static_cast<std::uint32_t>(kVirtualChannels) + static_cast<std::uint32_t>(channel);
+}
+
 // A hash spread over [0, count).
 std::uint32_t spread(std::uint32_t hash, std::uint32_t count) {
   return static_cast<std::uint32_t>((std::uint64_t{hash} * count) >> 32);
@@ -28,7 +32,8 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
     : spec_(spec),
       choice_(choice),
       node_(node),
-      vcs_(vc_classes * static_cast<std::uint32_t>(kVirtualChannels)),
+      vc_shift_(static_cast<std::uint32_t>(std::bit_width(vc_classes * kVirtualChannels - 1))),
+      classes_(vc_classes),
       words_(0),
       routing_(&routing),
       ports_(std::move(ports)) {
@@ -45,12 +50,13 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
       output.port = static_cast<std::uint16_t>(p);
       output.lane = static_cast<std::uint8_t>(lane);
       outputs_.push_back(output);
-      credits_.insert(credits_.end(), vcs_, CreditCounter(timing != nullptr ? timing->spec().credits : 0));
-      queue_port_.insert(queue_port_.end(), vcs_, static_cast<std::uint16_t>(p));
+      credits_.insert(credits_.end(), std::size_t{1} << vc_shift_,
+                      CreditCounter(timing != nullptr ? timing->spec().credits : 0));
+      queue_port_.insert(queue_port_.end(), std::size_t{1} << vc_shift_, static_cast<std::uint16_t>(p));
     }
   }
   first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
-  queues_.resize(outputs_.size() * vcs_);
+  queues_.resize(outputs_.size() << vc_shift_);
   head_vc_.resize(queues_.size());
   input_free_.resize(outputs_.size());
   words_ = static_cast<std::uint32_t>((queues_.size() + 63) / 64);
@@ -81,8 +87,7 @@ void Router::receive_credits(std::uint32_t port) {
   ports_[port].in->credits.receive([&](const Credit& credit) {
     const std::uint32_t output = first_lane_[port] + credit.lane;
     Output& out = outputs_[output];
-    CreditCounter& counter =
-        credits_[output * vcs_ + credit.vc_class * kVirtualChannels + static_cast<std::size_t>(credit.channel)];
+    CreditCounter& counter = credits_[place(output, vc_index(credit.channel, credit.vc_class))];
     const std::uint32_t limit = out.timing->spec().credits;
     WEFT_CHECK(counter.count() < limit, "more credits came back than were given");
     if (credit.when <= now()) {
@@ -96,20 +101,17 @@ void Router::receive_credits(std::uint32_t port) {
 
 void Router::receive_packets(std::uint32_t port) {
   ports_[port].in->packets.receive([&](const Packet& packet) {
-    std::uint32_t place = free_slot_;
-    if (place == kNone) {
-      place = static_cast<std::uint32_t>(slots_.size());
+    if (free_slots_.empty()) {
+      free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
       slots_.emplace_back();
-    } else {
-      free_slot_ = slots_[place].next;
     }
-    Slot& slot = slots_[place];
+    const std::uint32_t index = free_slots_.back();
+    free_slots_.pop_back();
+    Slot& slot = slots_[index];
     slot.packet = packet;
-    slot.queue = (first_lane_[port] + packet.lane) * vcs_ +
-                 packet.vc_class * static_cast<std::uint32_t>(kVirtualChannels) +
-                 static_cast<std::uint32_t>(virtual_channel(packet.kind));
+    slot.queue = place(first_lane_[port] + packet.lane, vc_index(virtual_channel(packet.kind), packet.vc_class));
     ++held_;
-    wheel_.push((packet.when.count() + spec_.latency.count() + kTick.count() - 1) >> kTickShift, place);
+    wheel_.push((packet.when.count() + spec_.latency.count() + kTick.count() - 1) >> kTickShift, index);
   });
 }
 
@@ -169,29 +171,41 @@ std::uint32_t Router::choose(const Hops& hops, const Packet& packet) {
   return live_lane(hops.port(static_cast<std::uint16_t>(index)), turn);
 }
 
-void Router::arrive(std::uint32_t place) {
-  Slot& slot = slots_[place];
+void Router::arrive(std::uint32_t index) {
+  Slot& slot = slots_[index];
   slot.packet.when = now();
-  const std::uint32_t in_port = queue_port_[slot.queue];
-  const Hops hops = routing_->next(node_, in_port, slot.packet);
+  const Hops hops = routing_->next(node_, queue_port_[slot.queue], slot.packet);
   slot.output = choose(hops, slot.packet);
   Output& out = outputs_[slot.output];
-  const std::uint32_t most = vcs_ / static_cast<std::uint32_t>(kVirtualChannels) - 1;
-  const std::uint32_t vc_class = ports_[out.port].terminal ? 0 : std::min<std::uint32_t>(hops.vc_class, most);
-  slot.vc = vc_class * static_cast<std::uint32_t>(kVirtualChannels) +
-            static_cast<std::uint32_t>(virtual_channel(slot.packet.kind));
+  const std::uint32_t vc_class = ports_[out.port].terminal ? 0 : std::min<std::uint32_t>(hops.vc_class, classes_ - 1);
+  slot.vc = vc_index(virtual_channel(slot.packet.kind), vc_class);
   slot.next = kNone;
-  out.statistics.queue_high_water = std::max(out.statistics.queue_high_water, ++out.waiting);
+  ++out.waiting;
+  if (out.waiting > out.statistics.queue_high_water) out.statistics.queue_high_water = out.waiting;
   Queue& queue = queues_[slot.queue];
   if (queue.head != kNone) {
-    slots_[queue.tail].next = place;
-    queue.tail = place;
+    slots_[queue.tail].next = index;
+    queue.tail = index;
     return;
   }
-  queue.head = queue.tail = place;
+  queue.head = queue.tail = index;
+  if (out.waiting == 1 && send_at_once(index)) return;
   head_vc_[slot.queue] = static_cast<std::uint8_t>(slot.vc);
   requests_[slot.output * words_ + slot.queue / 64] |= std::uint64_t{1} << (slot.queue % 64);
   serve(slot.output);
+}
+
+// What most packets of a network that is not full find: nobody else wants the lane, and all is ready.
+bool Router::send_at_once(std::uint32_t index) {
+  const Slot& slot = slots_[index];
+  const Time soon = now() + kTick;
+  if (outputs_[slot.output].free >= soon) return false;
+  const std::optional<Time> credit = credits_[place(slot.output, slot.vc)].next(credit_times_);
+  if (!credit) return false;
+  const Time from = std::max(*credit, input_free_[lane_of(slot.queue)]);
+  if (from >= soon) return false;
+  send(slot.output, slot.queue, from);
+  return true;
 }
 
 void Router::serve_at(std::uint32_t output, Time when) {
@@ -217,9 +231,9 @@ Router::Grant Router::arbitrate(std::uint32_t output) const {
     if (step == words_) bits &= ~(~std::uint64_t{0} << (start % 64));
     for (; bits != 0; bits &= bits - 1) {
       const std::uint32_t queue = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-      const std::optional<Time> credit = credits_[output * vcs_ + head_vc_[queue]].next(credit_times_);
+      const std::optional<Time> credit = credits_[place(output, head_vc_[queue])].next(credit_times_);
       if (!credit) continue;
-      const Time from = std::max(*credit, input_free_[queue / vcs_]);
+      const Time from = std::max(*credit, input_free_[lane_of(queue)]);
       if (from >= soon) {
         grant.retry = std::min(grant.retry, from);
         continue;
@@ -253,22 +267,22 @@ void Router::serve(std::uint32_t output) {
 void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
   Output& out = outputs_[output];
   const LinkTiming& timing = *out.timing;
-  const std::uint32_t place = queues_[queue].head;
-  Slot& slot = slots_[place];
-  const std::uint32_t flit_count = flits(timing.spec(), slot.packet);
-  const Time duration = timing.time_of(flit_count);
+  const std::uint32_t index = queues_[queue].head;
+  Slot& slot = slots_[index];
+  const LinkTiming::Serialisation& takes = timing.of(slot.packet);
+  const Time duration = takes.time;
   const Time idle = std::max(out.free, slot.packet.when);
   const Time start = std::max(std::max(idle, from), now());
   out.statistics.stalled += start - idle;
-  out.statistics.count(start, duration, slot.packet.payload, std::int64_t{flit_count} * timing.spec().flit_bytes);
+  out.statistics.count(start, takes, slot.packet.payload);
   out.free = start + duration;
-  Time& input = input_free_[queue / vcs_];
+  Time& input = input_free_[lane_of(queue)];
   input = start + (spec_.speedup == 1 ? duration : Time(duration.count() / spec_.speedup));
-  credits_[output * vcs_ + slot.vc].take(timing.spec().credits);
+  credits_[place(output, slot.vc)].take(timing.spec().credits);
   --out.waiting;
   --held_;
 
-  const std::uint32_t vc_in = queue % vcs_;
+  const std::uint32_t vc_in = vc_of(queue);
   const RouterPort& in = ports_[queue_port_[queue]];
   in.out->credits.send({start + in.latency, slot.packet.lane, static_cast<VirtualChannel>(vc_in % kVirtualChannels),
                         static_cast<std::uint8_t>(vc_in / kVirtualChannels)});
@@ -281,8 +295,7 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
   requests_[output * words_ + queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
   out.last = queue;
   const std::uint32_t next = slot.next;
-  slot.next = free_slot_;
-  free_slot_ = place;
+  free_slots_.push_back(index);
   queues_[queue].head = next;
   if (next == kNone) return;
   const Slot& head = slots_[next];
@@ -298,11 +311,11 @@ std::vector<Router::Blocked> Router::blocked() const {
     const Slot& head = slots_[queues_[q].head];
     const Output& out = outputs_[head.output];
     all.push_back({.in_port = queue_port_[q],
-                   .in_lane = q / vcs_ - first_lane_[queue_port_[q]],
+                   .in_lane = lane_of(q) - first_lane_[queue_port_[q]],
                    .out_port = out.port,
                    .out_lane = out.lane,
                    .channel = static_cast<VirtualChannel>(q % kVirtualChannels),
-                   .in_class = static_cast<std::uint8_t>(q % vcs_ / kVirtualChannels),
+                   .in_class = static_cast<std::uint8_t>(vc_of(q) / kVirtualChannels),
                    .out_class = static_cast<std::uint8_t>(head.vc / kVirtualChannels)});
   }
   return all;

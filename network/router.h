@@ -94,6 +94,11 @@ class Router final : public Chip {
   [[nodiscard]] std::uint32_t choose(const Hops& hops, const Packet& packet);
   [[nodiscard]] std::uint32_t least_waiting(const Hops& hops, std::uint32_t turn) const;
   [[nodiscard]] std::uint32_t live_lane(std::uint32_t port, std::uint32_t turn) const;
+  // By its lane in: places of a queue, and of credits of a lane out.
+  [[nodiscard]] std::uint32_t place(std::uint32_t lane, std::uint32_t vc) const { return (lane << vc_shift_) + vc; }
+  [[nodiscard]] std::uint32_t lane_of(std::uint32_t queue) const { return queue >> vc_shift_; }
+  [[nodiscard]] std::uint32_t vc_of(std::uint32_t queue) const { return queue & ((1U << vc_shift_) - 1); }
+  bool send_at_once(std::uint32_t slot);
   void serve(std::uint32_t output);
   void serve_at(std::uint32_t output, Time when);
   [[nodiscard]] Grant arbitrate(std::uint32_t output) const;
@@ -108,7 +113,8 @@ class Router final : public Chip {
   SwitchSpec spec_;
   PathChoice choice_;
   std::uint32_t node_;
-  std::uint32_t vcs_;    // of a lane: class * kVirtualChannels + message class
+  std::uint32_t vc_shift_;  // a lane has 2^shift places for virtual channels: class * kVirtualChannels + message class
+  std::uint32_t classes_;
   std::uint32_t words_;  // of a request mask
   const Routing* routing_;
   std::vector<RouterPort> ports_;
@@ -116,7 +122,7 @@ class Router final : public Chip {
   bool all_lanes_work_ = true;
 
   std::vector<Slot> slots_;
-  std::uint32_t free_slot_ = kNone;
+  std::vector<std::uint32_t> free_slots_;  // apart from them: a slot may be far from the host's caches
   std::vector<Queue> queues_;              // by lane in and virtual channel
   std::vector<std::uint16_t> queue_port_;  // by queue
   std::vector<std::uint8_t> head_vc_;      // by queue: the virtual channel its head leaves in

@@ -43,13 +43,12 @@ Time Transmitter::transmit(std::uint32_t index, const Packet& packet, Time ready
   const LinkTiming& timing = timing_of(index);
   const auto channel = static_cast<std::size_t>(virtual_channel(packet.kind));
   CreditCounter& credits = lane.credits[channel];
-  const std::uint32_t flit_count = flits(timing.spec(), packet);
-  const Time duration = timing.time_of(flit_count);
-  const Time start = take_lane(lane, channel, ready, *credits.next(credit_times_), duration);
+  const LinkTiming::Serialisation& takes = timing.of(packet);
+  const Time start = take_lane(lane, channel, ready, *credits.next(credit_times_), takes.time);
   credits.take(timing.spec().credits);
-  lane.statistics.count(start, duration, packet.payload, std::int64_t{flit_count} * timing.spec().flit_bytes);
+  lane.statistics.count(start, takes, packet.payload);
   Packet sent = packet;
-  sent.when = start + duration + timing.spec().latency;
+  sent.when = start + takes.time + timing.spec().latency;
   sent.vc_class = 0;
   out_->packets.send(sent);
   return start;
