@@ -54,6 +54,7 @@ void override_part(Json& system, const std::string& part, const Json& over, cons
 Json load_system(const std::string& name, const std::string& file, const std::string& where) {
   Json system = load_preset("systems", name, file, where);
   const std::string own_file = preset_path("systems", name).string();
+  if (system.contains(kReduceKey) && system[kReduceKey].is_null()) system.erase(kReduceKey);  // of the file included
   if (system.contains(kReduceKey)) {
     system[kReduceKey] = expand_preset(system[kReduceKey], own_file, child_path("", kReduceKey));
   }

@@ -93,6 +93,18 @@ TEST(NetworkJson, NamesThePlaceOfWhatMakesNoNetwork) {
   EXPECT_THAT(error_with(R"({"topology": "ring", "injection": {"latency_ns": 0}})"), HasSubstr("/network/injection/"));
 }
 
+TEST(SystemPresets, ClustersAreNodesOfTheirSystemWithNics) {
+  for (const char* name : {"dgx-a100", "hgx-h100"}) {
+    const SystemSpec node = preset_system(name);
+    const SystemSpec cluster = preset_system(std::string(name) + "-cluster");
+    ASSERT_TRUE(cluster.network.cluster.has_value());
+    EXPECT_EQ(cluster.network.switches, node.network.switches);
+    EXPECT_EQ(cluster.gpu.compute_units, node.gpu.compute_units);
+    EXPECT_TRUE(cluster.network.cluster->tree.rails);
+    EXPECT_FALSE(cluster.switch_reduce.has_value());
+  }
+}
+
 TEST(LinkPresets, AreLinksWithASourceBesideEveryNumber) {
   int count = 0;
   for (const std::string& name : preset_names("links")) {
