@@ -34,7 +34,9 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
       all_lanes_work_ = all_lanes_work_ && timing != nullptr;
       Output output;
       output.timing = timing;
+      output.wires = port.out;
       output.port = static_cast<std::uint16_t>(p);
+      output.terminal = port.terminal;
       output.lane = static_cast<std::uint8_t>(lane);
       outputs_.push_back(output);
       credits_.insert(credits_.end(), std::size_t{1} << vc_shift_,
@@ -77,11 +79,7 @@ void Router::receive_credits(std::uint32_t port) {
     CreditCounter& counter = credits_[place(output, vc_index(credit.channel, credit.vc_class))];
     const std::uint32_t limit = out.timing->spec().credits;
     WEFT_CHECK(counter.count() < limit, "more credits came back than were given");
-    if (credit.when <= now()) {
-      counter.put_ready();
-    } else {
-      counter.put(credit.when, limit, credit_times_);
-    }
+    counter.put_at(now(), credit.when, limit, credit_times_);
     if (out.waiting > 0) serve_at(output, std::max(credit.when, out.free));
   });
 }
@@ -108,7 +106,7 @@ void Router::arrive(std::uint32_t index) {
   const Hops hops = routing_->next(node_, queue_port_[slot.queue], slot.packet);
   slot.output = choose(hops, slot.packet);
   Output& out = outputs_[slot.output];
-  const std::uint32_t vc_class = ports_[out.port].terminal ? 0 : std::min<std::uint32_t>(hops.vc_class, classes_ - 1);
+  const std::uint32_t vc_class = out.terminal ? 0 : std::min<std::uint32_t>(hops.vc_class, classes_ - 1);
   slot.vc = vc_index(virtual_channel(slot.packet.kind), vc_class);
   slot.next = kNone;
   ++out.waiting;
@@ -221,7 +219,7 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
   sent.when = start + duration + timing.spec().latency;
   sent.lane = out.lane;
   sent.vc_class = static_cast<std::uint8_t>(slot.vc / kVirtualChannels);
-  ports_[out.port].out->packets.send(sent);
+  out.wires->packets.send(sent);
 
   requests_[output * words_ + queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
   out.last = queue;

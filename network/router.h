@@ -78,8 +78,10 @@ class Router final : public Chip {
     std::uint32_t last = 0;      // queue served last
     std::uint32_t waiting = 0;   // packets in queues that will leave by it
     const LinkTiming* timing = nullptr;
+    LinkWires* wires = nullptr;
     std::uint16_t port = 0;
     std::uint8_t lane = 0;
+    bool terminal = false;
     LaneStatistics statistics;
   };
   struct Grant {
