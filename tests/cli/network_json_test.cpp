@@ -105,6 +105,27 @@ TEST(SystemPresets, ClustersAreNodesOfTheirSystemWithNics) {
   }
 }
 
+TEST(NetworkJson, NodesOfAClusterStandForTheirGpus) {
+  Json document{{"system", "dgx-a100-cluster"}, {"workload", {{"collective", "all_reduce"}, {"bytes", 1 << 20}}}};
+  document["nodes"] = 3;
+  EXPECT_EQ(read_run_config(document, "e.json").gpus, 24U);
+  const auto error = [](const Json& json) -> std::string {
+    try {
+      static_cast<void>(read_run_config(json, "e.json"));
+    } catch (const InputError& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  document["nodes"] = 81;
+  EXPECT_THAT(error(document), HasSubstr("e.json: /nodes: expected an integer "));
+  document["gpus"] = 8;
+  EXPECT_THAT(error(document), HasSubstr("/nodes: expected either"));
+  document.erase("gpus");
+  document["system"] = "dgx-a100";
+  EXPECT_THAT(error(document), HasSubstr("/nodes: expected a system of several nodes"));
+}
+
 TEST(LinkPresets, AreLinksWithASourceBesideEveryNumber) {
   int count = 0;
   for (const std::string& name : preset_names("links")) {
