@@ -39,7 +39,7 @@ inline Time unloaded(std::uint32_t routers, std::uint32_t flit_count) {
 
 class Endpoint final : public Chip {
  public:
-  Endpoint(Fabric& fabric, std::uint32_t gpu) : gpu_(gpu) {
+  Endpoint(Fabric& fabric, std::uint32_t gpu) {
     for (std::uint32_t p = 0; p < fabric.topology().nodes()[gpu].ports; ++p) {
       const auto lanes = fabric.lanes(gpu, p);
       out_.emplace_back(lanes[0], static_cast<std::uint32_t>(lanes.size()), fabric.out(gpu, p));
@@ -65,7 +65,6 @@ class Endpoint final : public Chip {
   std::vector<Packet> arrived;
 
  private:
-  std::uint32_t gpu_;
   std::vector<Transmitter> out_;
   std::vector<LinkWires*> in_, back_;
   std::vector<Departure> departures_;

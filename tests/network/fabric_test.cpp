@@ -107,7 +107,6 @@ TEST(Fabric, AnInputIsReadAtTheRateOfALaneTimesTheSpeedup) {
     spec.switch_.speedup = speedup;
     FabricBench bench(spec, 4);
     for (std::uint32_t i = 0; i < 40; ++i) {
-      Packet packet;
       bench.send(0, i % 2 == 0 ? 1 : 2, i, Time(0), PacketKind::read);
     }
     bench.run(microseconds(3));

@@ -9,30 +9,10 @@
 #include "network/table_routing.h"
 #include "sim/error.h"
 #include "tests/network/fabric_bench.h"
+#include "tests/network/follow_routes.h"
 
 namespace weft {
 namespace {
-
-// The routers that a packet passes, by following the routes; 0: it does not arrive. Collects its VC classes.
-std::uint32_t routers_passed(const Network& network, std::uint16_t from, std::uint16_t to,
-                             std::vector<std::uint8_t>* classes = nullptr) {
-  const Topology& topology = network.topology;
-  Packet packet;
-  packet.source = from;
-  packet.destination = to;
-  LinkId link = topology.out(from, topology.nodes()[from].ports - 1);
-  for (std::uint32_t passed = 1; passed < 200; ++passed) {
-    const std::uint32_t node = topology.to(link);
-    const Cable& cable = topology.cables()[link.cable];
-    const std::uint32_t in_port = link.direction == 0 ? cable.port_b : cable.port_a;
-    const Hops hops = network.routing(node).next(node, in_port, packet);
-    if (classes != nullptr) classes->push_back(hops.vc_class);
-    packet.vc_class = hops.vc_class;
-    link = topology.out(node, hops.port(hops.preferred));
-    if (topology.to(link) == to) return passed;
-  }
-  return 0;
-}
 
 std::uint32_t ring_distance(std::uint32_t a, std::uint32_t b, std::uint32_t k) {
   const std::uint32_t d = a > b ? a - b : b - a;
@@ -268,46 +248,6 @@ TEST(Routing, RefusesFaultsThatCutAGpuOffOrNameNoLink) {
   EXPECT_NE(error_of(spec, 2).find("/network/faults/0/link: expected a link"), std::string::npos);
   spec.faults = {{"router0->router1.3", 0}};
   EXPECT_NE(error_of(spec, 2).find("expected a lane below 1"), std::string::npos);
-}
-
-NetworkSpec cluster(bool rails, std::uint32_t nics) {
-  NetworkSpec spec = fabric_of(TopologyKind::fully_connected);
-  spec.links_per_gpu = 3;
-  ClusterSpec cluster;
-  cluster.gpus_per_node = 4;
-  cluster.nics_per_node = nics;
-  cluster.nic_link = cluster.link = fabric_link();
-  cluster.nic_latency = kRouter;
-  cluster.switch_.latency = kRouter;
-  cluster.tree = {.levels = 2, .radix = 8, .oversubscription = 1, .rails = rails};
-  spec.cluster = cluster;
-  return spec;
-}
-
-TEST(Routing, NodesOfAClusterReachEachOtherThroughTheirNics) {
-  for (const std::uint32_t nics : {4U, 2U, 1U}) {
-    const auto network = make_network(cluster(false, nics), 24);
-    EXPECT_EQ(network->topology.count(NodeKind::nic), 6 * nics);
-    for (std::uint16_t a = 0; a < 24; ++a) {
-      for (std::uint16_t b = 0; b < 24; ++b) {
-        if (a / 4 == b / 4) continue;
-        const std::uint32_t leaf_a = a * nics / 4 / 4;
-        const std::uint32_t leaf_b = b * nics / 4 / 4;
-        EXPECT_EQ(routers_passed(*network, a, b), leaf_a == leaf_b ? 3U : 5U) << a << " to " << b;
-      }
-    }
-  }
-}
-
-TEST(Routing, GpusOfOneRailMeetInOneSwitch) {
-  const auto network = make_network(cluster(true, 4), 16);
-  for (std::uint16_t a = 0; a < 16; ++a) {
-    for (std::uint16_t b = 0; b < 16; ++b) {
-      if (a / 4 != b / 4) {
-        EXPECT_EQ(routers_passed(*network, a, b), a % 4 == b % 4 ? 3U : 5U);
-      }
-    }
-  }
 }
 
 TEST(Routing, TablesOfATreeTakeARunAPort) {
