@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/spec_fields.h"
@@ -161,11 +162,23 @@ std::vector<std::string> all_reduce_algorithm_names() {
   return names;
 }
 
+namespace {
+// `nodes` of a cluster stands for all of their GPUs.
+void read_nodes(JsonReader& top, RunConfig& config) {
+  const auto& cluster = config.system.network.cluster;
+  if (!cluster) top.fail("nodes", "expected a system of several nodes, got one of a single node");
+  if (top.has("gpus")) top.fail("nodes", "expected either \"nodes\" or \"gpus\", got both");
+  const std::int64_t most = std::max(1U, config.system.max_gpus / cluster->gpus_per_node);
+  config.gpus = std::min(config.system.max_gpus,
+                         static_cast<std::uint32_t>(top.integer("nodes", 1, most)) * cluster->gpus_per_node);
+}
+}  // namespace
+
 RunConfig read_run_config(const Json& document, const fs::path& file) {
   JsonReader top(document, file.string());
   // Asked for first, so that a misspelt key is named before what it leaves missing.
-  for (const char* key : {"system", "workload", "gpus", "scheme", "all_reduce", "host", "iterations", "fidelity",
-                          "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
+  for (const char* key : {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "iterations",
+                          "fidelity", "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
     static_cast<void>(top.has(key));
   }
   top.finish();
@@ -174,6 +187,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   config.system = system_of(top);
   FieldReader fields(top);
   config.gpus = config.system.max_gpus;
+  if (top.has("nodes")) read_nodes(top, config);
   fields.count("gpus", config.gpus, 1, config.system.max_gpus, Presence::optional);
   fields.count("threads", config.threads, 1, 1024, Presence::optional);
   experiment_fields(fields, config);

@@ -105,7 +105,10 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
     const bool finished = machine.run(config.threads, [&](Time) {
       if (progress && ++windows % 1024 == 0) progress(0.3 + 0.7 * done_share(machine), "simulating");
     });
-    if (!finished) result.status = "deadlock";
+    if (!finished) {
+      result.status = "deadlock";
+      if (const std::string why = machine.deadlock(); !why.empty()) result.notes.push_back("Deadlock: " + why + ".");
+    }
     gather(config, programs, alone, scripts, machine, result);
     result.engine.simulated_s = to_seconds(machine.end());
   }

@@ -62,17 +62,12 @@ Time Gpu::silent_until(Time now) const {
 void Gpu::push(SubCycle when, const Event& event) { wheel_.push(tick_at_or_after(when), event); }
 
 void Gpu::advance(Time until) {
-  for (std::size_t b = 0; b < ports_.size(); ++b) {
-    departures_.clear();  // nobody holds a buffer place for a packet that waits here: agents hold their own limits
-    ports_.bundle(b).in->credits.receive(
-        [&](const Credit& credit) { ports_.transmitter(b).receive_credit(credit, departures_); });
-    ports_.bundle(b).in->packets.receive([&](const Packet& packet) {
-      // Requests cross the crossbar to L2, answers go to their unit.
-      const SubCycle crossing = virtual_channel(packet.kind) == VirtualChannel::request ? request_latency_ : 0;
-      push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
-           Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(b), .agent = keep(packet)});
-    });
-  }
+  ports_.receive([&](const Packet& packet, std::uint32_t bundle) {
+    // Requests cross the crossbar to L2, answers go to their unit.
+    const SubCycle crossing = virtual_channel(packet.kind) == VirtualChannel::request ? request_latency_ : 0;
+    push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
+         Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(bundle), .agent = keep(packet)});
+  });
   wheel_.run_until(
       tick_at_or_after(clock_.to_subcycles(until)), [this](const Event& event) { handle(event); },
       [this](const Event& event) { announce(event); });

@@ -250,7 +250,6 @@ class Gpu final : public Chip {
   std::vector<Packet> packets_;
   std::vector<std::uint32_t> free_packets_;
   std::vector<Acknowledgement> acknowledgements_;
-  std::vector<Departure> departures_;
   std::vector<OpId> ready_;
   std::uint32_t next_unit_ = 0;
   std::uint32_t launches_ = 0;

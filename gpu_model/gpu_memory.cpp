@@ -91,15 +91,10 @@ void Gpu::on_egress(const Event& event) {
   }
 }
 
-void Gpu::submit(const Packet& packet, std::uint16_t bundle) {
-  Time start;
-  // Who waits for a credit waits in the transmitter; agents are bounded by their outstanding requests.
-  static_cast<void>(ports_.transmitter(bundle).submit(packet, clock_.to_time(now()), 0, start));
-}
+void Gpu::submit(const Packet& packet, std::uint16_t bundle) { ports_.submit(packet, bundle, clock_.to_time(now())); }
 
 void Gpu::give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when) {
-  ports_.bundle(bundle).out->credits.send(
-      {clock_.to_time(when) + ports_.latency(), packet.lane, virtual_channel(packet.kind)});
+  ports_.give_credit(packet, bundle, clock_.to_time(when));
 }
 
 void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
