@@ -57,11 +57,11 @@ void Machine::build_gpus(const std::vector<GpuWork>& work) {
     if (g % per_node == 0) {  // the GPUs of a node share their plan
       const std::uint32_t planes = topology.nodes()[g].ports - (per_node < work.size() ? 1 : 0);
       plan = LinkPlan{.first_gpu = g, .gpus = std::min(per_node, static_cast<std::uint32_t>(work.size()) - g)};
-      const NodeKind neighbour = topology.nodes()[topology.neighbour(g, 0)].kind;
-      if (neighbour == NodeKind::hub) {
+      const TopologyNodeKind neighbour = topology.nodes()[topology.neighbour(g, 0)].kind;
+      if (neighbour == TopologyNodeKind::hub) {
         plan.avoid = lanes_to_avoid(*fabric_, g, plan.gpus, planes);
       } else {
-        plan.kind = neighbour == NodeKind::gpu ? LinkPlan::Kind::peers : LinkPlan::Kind::router;
+        plan.kind = neighbour == TopologyNodeKind::gpu ? LinkPlan::Kind::peers : LinkPlan::Kind::router;
       }
     }
     std::vector<LinkBundle> bundles;
@@ -77,7 +77,7 @@ void Machine::build_switches() {
   const auto usual = std::make_shared<const LinkTiming>(system_.network.link);
   for (std::uint32_t n = 0; n < topology.nodes().size(); ++n) {
     const TopologyNode& node = topology.nodes()[n];
-    if (node.kind != NodeKind::hub) continue;
+    if (node.kind != TopologyNodeKind::hub) continue;
     std::vector<SwitchPort> ports;
     for (std::uint32_t p = 0; p < node.ports; ++p) {
       SwitchPort port{&fabric_->in(n, p), &fabric_->out(n, p), {}};
@@ -99,7 +99,7 @@ void Machine::build_switches() {
 
 const Chip& Machine::chip(std::uint32_t node) const {
   const TopologyNode& at = fabric_->topology().nodes()[node];
-  if (at.kind == NodeKind::gpu) return *gpus_[at.number];
+  if (at.kind == TopologyNodeKind::gpu) return *gpus_[at.number];
   return *switches_[at.number];
 }
 
@@ -131,9 +131,9 @@ std::string Machine::deadlock() const {
 const LaneStatistics& Machine::statistics(std::uint32_t node, std::uint32_t port, std::uint32_t lane) const {
   const TopologyNode& at = fabric_->topology().nodes()[node];
   switch (at.kind) {
-    case NodeKind::gpu:
+    case TopologyNodeKind::gpu:
       return gpus_[at.number]->ports().transmitter(port).statistics(lane);
-    case NodeKind::hub:
+    case TopologyNodeKind::hub:
       return switches_[at.number]->output(port).statistics(lane);
     default:
       return fabric_->router_at(node).statistics(port, lane);

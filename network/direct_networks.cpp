@@ -16,7 +16,7 @@ std::uint32_t share(std::uint32_t lanes, std::uint32_t bundles, std::uint32_t in
 
 void NetworkBuilder::add_switched(std::uint32_t first, std::uint32_t count) {
   for (std::uint32_t s = 0; s < spec_.switches; ++s) {
-    const std::uint32_t hub = topology_.add_node(NodeKind::hub);
+    const std::uint32_t hub = topology_.add_node(TopologyNodeKind::hub);
     for (std::uint32_t g = first; g < first + count; ++g) {
       topology_.connect(g, hub, link_class_, share(spec_.links_per_gpu, spec_.switches, s));
     }
@@ -100,7 +100,7 @@ void NetworkBuilder::add_graph(std::uint32_t first, std::uint32_t count) {
       continue;
     }
     const auto index = static_cast<std::uint32_t>(topology_.nodes().size());
-    nodes[node.name] = topology_.add_node(NodeKind::router, 0, spec_.cluster ? "" : node.name);
+    nodes[node.name] = topology_.add_node(TopologyNodeKind::router, 0, spec_.cluster ? "" : node.name);
     ++routers;
     if (routers > 65535) refuse("graph/nodes", "expected at most 65535 routers, got " + std::to_string(index));
   }

@@ -20,13 +20,13 @@ void Fabric::build_routers(const NetworkSpec& spec) {
   const auto tree_domain = [&](std::uint32_t node) { return spec.cluster && topology.nodes()[node].level > 0; };
   for (std::uint32_t n = 0; n < topology.nodes().size(); ++n) {
     const TopologyNode& node = topology.nodes()[n];
-    if (node.kind != NodeKind::router && node.kind != NodeKind::nic) continue;
+    if (node.kind != TopologyNodeKind::router && node.kind != TopologyNodeKind::nic) continue;
     const std::uint16_t domain = network_->routing_of[n];
     std::vector<RouterPort> ports;
     for (std::uint32_t p = 0; p < node.ports; ++p) {
       const LinkId link = topology.out(n, p);
       const std::uint32_t to = topology.to(link);
-      const bool inside = topology.nodes()[to].kind != NodeKind::gpu && network_->routing_of[to] == domain;
+      const bool inside = topology.nodes()[to].kind != TopologyNodeKind::gpu && network_->routing_of[to] == domain;
       ports.push_back({.in = &in(n, p),
                        .out = &out(n, p),
                        .lanes = lanes(n, p),
@@ -34,7 +34,7 @@ void Fabric::build_routers(const NetworkSpec& spec) {
                        .terminal = !inside});
     }
     SwitchSpec timing = tree_domain(n) ? spec.cluster->switch_ : spec.switch_;
-    if (node.kind == NodeKind::nic) timing.latency = spec.cluster->nic_latency;
+    if (node.kind == TopologyNodeKind::nic) timing.latency = spec.cluster->nic_latency;
     router_of_[n] = static_cast<std::uint32_t>(routers_.size());
     routers_.push_back(std::make_unique<Router>(timing, spec.routing.choice, n, network_->routing(n), std::move(ports),
                                                 network_->vc_classes[domain]));
@@ -80,8 +80,8 @@ Time Fabric::window() const {
 void Fabric::add_to(Engine& engine, const std::function<const Chip&(std::uint32_t node)>& chip_at) {
   for (const auto& router : routers_) engine.add_chip(topology().name(router->node()), *router);
   const auto chip = [&](std::uint32_t node) -> const Chip& {
-    const NodeKind kind = topology().nodes()[node].kind;
-    if (kind == NodeKind::router || kind == NodeKind::nic) return router_at(node);
+    const TopologyNodeKind kind = topology().nodes()[node].kind;
+    if (kind == TopologyNodeKind::router || kind == TopologyNodeKind::nic) return router_at(node);
     return chip_at(node);
   };
   for (std::uint32_t c = 0; c < topology().cables().size(); ++c) {

@@ -31,7 +31,7 @@ void NetworkBuilder::expect_places(std::uint64_t places, std::uint32_t count, co
 }
 
 std::unique_ptr<Network> NetworkBuilder::build() {
-  for (std::uint32_t g = 0; g < gpus_; ++g) topology_.add_node(NodeKind::gpu);
+  for (std::uint32_t g = 0; g < gpus_; ++g) topology_.add_node(TopologyNodeKind::gpu);
   network_->gpus_per_node = spec_.cluster ? std::min(spec_.cluster->gpus_per_node, gpus_) : gpus_;
   for (std::uint32_t first = 0; first < gpus_; first += network_->gpus_per_node) {
     add_node_network(first, std::min(network_->gpus_per_node, gpus_ - first));
@@ -90,7 +90,7 @@ void NetworkBuilder::add_node_network(std::uint32_t first, std::uint32_t count) 
 
 std::uint32_t NetworkBuilder::add_routers(std::uint32_t count, std::uint8_t level) {
   const auto first = static_cast<std::uint32_t>(topology_.nodes().size());
-  for (std::uint32_t r = 0; r < count; ++r) topology_.add_node(NodeKind::router, level);
+  for (std::uint32_t r = 0; r < count; ++r) topology_.add_node(TopologyNodeKind::router, level);
   return first;
 }
 
@@ -110,7 +110,7 @@ void NetworkBuilder::route(std::unique_ptr<Routing> routing, std::uint32_t first
 void NetworkBuilder::route_around_faults() {
   for (std::size_t d = 0; d < domains_.size(); ++d) {
     const auto [first, count] = domains_[d];
-    if (topology_.nodes()[first].kind != NodeKind::router) continue;  // NICs have one way out
+    if (topology_.nodes()[first].kind != TopologyNodeKind::router) continue;  // NICs have one way out
     bool broken = false;
     for (std::uint32_t n = first; n < first + count; ++n) {
       for (std::uint32_t p = 0; p < topology_.nodes()[n].ports; ++p) {
@@ -129,10 +129,10 @@ void NetworkBuilder::check_gpu_links() const {
     for (const std::uint32_t direction : {0U, 1U}) {
       const LinkId link{c, direction};
       if (!topology_.out_of_order(link)) continue;
-      const NodeKind from = topology_.nodes()[topology_.from(link)].kind;
-      const NodeKind to = topology_.nodes()[topology_.to(link)].kind;
-      if (from == NodeKind::hub || to == NodeKind::hub) continue;  // other switches are left
-      if (from == NodeKind::router && to == NodeKind::router) continue;
+      const TopologyNodeKind from = topology_.nodes()[topology_.from(link)].kind;
+      const TopologyNodeKind to = topology_.nodes()[topology_.to(link)].kind;
+      if (from == TopologyNodeKind::hub || to == TopologyNodeKind::hub) continue;  // other switches are left
+      if (from == TopologyNodeKind::router && to == TopologyNodeKind::router) continue;
       refuse("faults",
              "expected a network in which all GPUs reach each other, got one without " + topology_.name(link));
     }

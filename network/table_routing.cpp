@@ -96,7 +96,7 @@ TableRouting::TableRouting(const Topology& topology, GraphRoutes routes, std::ui
                            const Origin& origin)
     : routes_(routes), first_(first), count_(count), tables_(std::size_t{count} * 2) {
   rank_routers(topology);
-  std::vector<Attachment> attached(topology.count(NodeKind::gpu));
+  std::vector<Attachment> attached(topology.count(TopologyNodeKind::gpu));
   std::vector<bool> has_terminal(count, false);
   for (std::uint32_t n = first; n < first + count; ++n) {
     first_port_.push_back(static_cast<std::uint32_t>(arrivals_.size()));
@@ -110,10 +110,10 @@ TableRouting::TableRouting(const Topology& topology, GraphRoutes routes, std::ui
       arrivals_.push_back(Arrival::terminal);
       has_terminal[n - first] = true;
       const TopologyNode& terminal = topology.nodes()[neighbour];
-      if (terminal.kind == NodeKind::gpu) attached[terminal.number] = here;
-      for (std::uint32_t q = 0; terminal.kind == NodeKind::nic && q < terminal.ports; ++q) {
+      if (terminal.kind == TopologyNodeKind::gpu) attached[terminal.number] = here;
+      for (std::uint32_t q = 0; terminal.kind == TopologyNodeKind::nic && q < terminal.ports; ++q) {
         const TopologyNode& behind = topology.nodes()[topology.neighbour(neighbour, q)];
-        if (behind.kind == NodeKind::gpu) attached[behind.number] = here;
+        if (behind.kind == TopologyNodeKind::gpu) attached[behind.number] = here;
       }
     }
   }

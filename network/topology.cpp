@@ -12,7 +12,7 @@ namespace {
 std::uint32_t link_index(LinkId link) { return link.cable * 2 + link.direction; }
 }  // namespace
 
-std::uint32_t Topology::add_node(NodeKind kind, std::uint8_t level, const std::string& name) {
+std::uint32_t Topology::add_node(TopologyNodeKind kind, std::uint8_t level, const std::string& name) {
   const auto index = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back({kind, level, counts_[static_cast<std::size_t>(kind)]++, 0});
   if (!name.empty()) {

@@ -9,10 +9,10 @@
 
 namespace weft {
 
-enum class NodeKind : std::uint8_t { gpu, hub, router, nic };  // a hub is a switch of `switched`: it may reduce
+enum class TopologyNodeKind : std::uint8_t { gpu, hub, router, nic };  // a hub is a switch of `switched`: it may reduce
 
 struct TopologyNode {
-  NodeKind kind = NodeKind::router;
+  TopologyNodeKind kind = TopologyNodeKind::router;
   std::uint8_t level = 0;    // distance from the roots of a tree turned round: a link to a higher level goes up
   std::uint32_t number = 0;  // among its kind; of a GPU its id
   std::uint32_t ports = 0;
@@ -40,7 +40,7 @@ struct Origin {
 
 class Topology {
  public:
-  std::uint32_t add_node(NodeKind kind, std::uint8_t level = 0, const std::string& name = {});
+  std::uint32_t add_node(TopologyNodeKind kind, std::uint8_t level = 0, const std::string& name = {});
   // Ports are numbered in the order of connect().
   void connect(std::uint32_t a, std::uint32_t b, std::uint8_t link_class, std::uint32_t lanes);
   std::uint8_t add_class(const LinkSpec& spec);
@@ -50,7 +50,7 @@ class Topology {
   [[nodiscard]] const std::vector<TopologyNode>& nodes() const { return nodes_; }
   [[nodiscard]] const std::vector<Cable>& cables() const { return cables_; }
   [[nodiscard]] const std::vector<LinkSpec>& classes() const { return classes_; }
-  [[nodiscard]] std::uint32_t count(NodeKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] std::uint32_t count(TopologyNodeKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
 
   // The link that leaves `node` by `port`.
   [[nodiscard]] LinkId out(std::uint32_t node, std::uint32_t port) const { return ports_[first_port_[node] + port]; }

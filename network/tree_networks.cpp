@@ -113,7 +113,7 @@ void NetworkBuilder::add_cluster() {
   const std::uint32_t nics = (gpus_ + per_nic - 1) / per_nic;
   const std::uint8_t nic_class = topology_.add_class(cluster.nic_link);
   const auto first_nic = static_cast<std::uint32_t>(topology_.nodes().size());
-  for (std::uint32_t n = 0; n < nics; ++n) topology_.add_node(NodeKind::nic);
+  for (std::uint32_t n = 0; n < nics; ++n) topology_.add_node(TopologyNodeKind::nic);
   for (std::uint32_t g = 0; g < gpus_; ++g) topology_.connect(g, first_nic + g / per_nic, nic_class, 1);
   route(std::make_unique<NicRouting>(first_nic, per_nic, gpus_), first_nic, nics);
 

@@ -24,7 +24,7 @@ NetworkSpec cluster(bool rails, std::uint32_t nics) {
 TEST(Routing, NodesOfAClusterReachEachOtherThroughTheirNics) {
   for (const std::uint32_t nics : {4U, 2U, 1U}) {
     const auto network = make_network(cluster(false, nics), 24);
-    EXPECT_EQ(network->topology.count(NodeKind::nic), 6 * nics);
+    EXPECT_EQ(network->topology.count(TopologyNodeKind::nic), 6 * nics);
     for (std::uint16_t a = 0; a < 24; ++a) {
       for (std::uint16_t b = 0; b < 24; ++b) {
         if (a / 4 == b / 4) continue;

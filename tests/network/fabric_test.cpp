@@ -291,7 +291,7 @@ TEST(FabricFormula, MemoryIsLinearInGpusAndLinks) {
   NetworkSpec spec = fabric_of(TopologyKind::fat_tree);
   spec.tree = {.levels = 3, .radix = 26};  // 4394 places
   const Fabric fabric(spec, 4096);
-  EXPECT_EQ(fabric.topology().count(NodeKind::router), 316U + 325U + 169U);
+  EXPECT_EQ(fabric.topology().count(TopologyNodeKind::router), 316U + 325U + 169U);
   EXPECT_EQ(fabric.topology().cables().size(), 4096U + 316U * 13 + 325U * 13);
 }
 

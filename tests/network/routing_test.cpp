@@ -81,7 +81,7 @@ TEST(Routing, TwoLevelTreePassesOneOrThreeSwitches) {
   NetworkSpec spec = fabric_of(TopologyKind::fat_tree);
   spec.tree = {.levels = 2, .radix = 8};
   const auto network = make_network(spec, 30);  // eight leaves of four, the last one half full
-  EXPECT_EQ(network->topology.count(NodeKind::router), 8U + 4U);
+  EXPECT_EQ(network->topology.count(TopologyNodeKind::router), 8U + 4U);
   for (std::uint16_t a = 0; a < 30; ++a) {
     for (std::uint16_t b = 0; b < 30; ++b) {
       if (a != b) {
@@ -95,7 +95,7 @@ TEST(Routing, ThreeLevelTreeOfSwitchesOfEightPortsHas128Gpus) {
   NetworkSpec spec = fabric_of(TopologyKind::fat_tree);
   spec.tree = {.levels = 3, .radix = 8};
   const auto network = make_network(spec, 128);
-  EXPECT_EQ(network->topology.count(NodeKind::router), 32U + 32U + 16U);  // k^2/2 and k^2/2 and k^2/4
+  EXPECT_EQ(network->topology.count(TopologyNodeKind::router), 32U + 32U + 16U);  // k^2/2 and k^2/2 and k^2/4
   for (std::uint16_t a = 0; a < 128; a += 5) {
     for (std::uint16_t b = 0; b < 128; ++b) {
       if (a == b) continue;
@@ -109,7 +109,7 @@ TEST(Routing, OversubscriptionTakesPortsFromTheWayUp) {
   NetworkSpec spec = fabric_of(TopologyKind::fat_tree);
   spec.tree = {.levels = 2, .radix = 12, .oversubscription = 2};
   const auto network = make_network(spec, 96);
-  EXPECT_EQ(network->topology.count(NodeKind::router), 12U + 4U);
+  EXPECT_EQ(network->topology.count(TopologyNodeKind::router), 12U + 4U);
   EXPECT_EQ(routers_passed(*network, 0, 95), 3U);
   spec.tree.radix = 10;
   EXPECT_THROW(make_network(spec, 8), InputError);
@@ -254,7 +254,7 @@ TEST(Routing, TablesOfATreeTakeARunAPort) {
   NetworkSpec spec = fabric_of(TopologyKind::fat_tree);
   spec.tree = {.levels = 3, .radix = 16};
   const auto network = make_network(spec, 1024);
-  const std::uint32_t routers = network->topology.count(NodeKind::router);
+  const std::uint32_t routers = network->topology.count(TopologyNodeKind::router);
   const TableRouting table(network->topology, GraphRoutes::up_down, 1024, routers, {});
   EXPECT_LT(table.bytes(), routers * 16U * 100U);  // of all by all, 4 MB and more
 }
