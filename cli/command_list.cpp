@@ -57,7 +57,9 @@ const std::map<std::string, Lister>& listers() {
        }},
       {"collectives",
        [] {
-         return std::vector<Entry>{{"all_reduce", "algorithms: auto, ring, in_switch (where switches reduce)"}};
+         return std::vector<Entry>{{"all_reduce",
+                                    "algorithms: auto, ring, in_switch (where switches reduce), tree, "
+                                    "double_binary_tree, halving_doubling, direct"}};
        }},
       {"topologies",
        [] {

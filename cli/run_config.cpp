@@ -24,7 +24,18 @@ constexpr std::int64_t kMaxCollectiveBytes = std::int64_t{1} << 46;
 const EnumNames<AllReduceAlgorithm>& algorithm_table() {
   static const EnumNames<AllReduceAlgorithm> names{{AllReduceAlgorithm::automatic, "auto"},
                                                    {AllReduceAlgorithm::ring, "ring"},
-                                                   {AllReduceAlgorithm::in_switch, "in_switch"}};
+                                                   {AllReduceAlgorithm::in_switch, "in_switch"},
+                                                   {AllReduceAlgorithm::tree, "tree"},
+                                                   {AllReduceAlgorithm::double_binary_tree, "double_binary_tree"},
+                                                   {AllReduceAlgorithm::halving_doubling, "halving_doubling"},
+                                                   {AllReduceAlgorithm::direct, "direct"}};
+  return names;
+}
+const EnumNames<CollectiveProtocol>& protocol_table() {
+  static const EnumNames<CollectiveProtocol> names{{CollectiveProtocol::automatic, "auto"},
+                                                   {CollectiveProtocol::simple, "Simple"},
+                                                   {CollectiveProtocol::ll, "LL"},
+                                                   {CollectiveProtocol::ll128, "LL128"}};
   return names;
 }
 const EnumNames<Mover>& mover_table() {
@@ -36,7 +47,14 @@ const EnumNames<Fidelity>& fidelity_table() {
   return names;
 }
 const EnumNames<CollectiveKind>& collective_table() {
-  static const EnumNames<CollectiveKind> names{{CollectiveKind::all_reduce, "all_reduce"}};
+  static const EnumNames<CollectiveKind> names{{CollectiveKind::all_reduce, "all_reduce"},
+                                               {CollectiveKind::all_gather, "all_gather"},
+                                               {CollectiveKind::reduce_scatter, "reduce_scatter"},
+                                               {CollectiveKind::broadcast, "broadcast"},
+                                               {CollectiveKind::reduce, "reduce"},
+                                               {CollectiveKind::all_to_all, "all_to_all"},
+                                               {CollectiveKind::gather, "gather"},
+                                               {CollectiveKind::scatter, "scatter"}};
   return names;
 }
 const std::vector<std::string>& precision_names() {
@@ -119,10 +137,13 @@ void experiment_fields(Fields& f, RunConfig& config) {
   f.object(
       "all_reduce",
       [&](auto& all_reduce) {
-        all_reduce.choice("algorithm", config.algorithm, algorithm_table(), Presence::optional);
+        all_reduce.choice("algorithm", config.collective.algorithm, algorithm_table(), Presence::optional);
+        all_reduce.choice("protocol", config.collective.protocol, protocol_table(), Presence::optional);
+        all_reduce.count("channels", config.collective.channels, 0, 1024, Presence::optional);
         all_reduce.choice("mover", config.mover, mover_table(), Presence::optional);
         all_reduce.refuse_unless(
-            config.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(), "algorithm",
+            config.collective.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(),
+            "algorithm",
             fmt::format("expected an algorithm that runs where no switch reduces, got \"in_switch\"; the key "
                         "\"switch_reduce\" gives {} reducing switches, for example {{\"preset\": \"nvswitch3\"}}",
                         Json(config.system.name).dump()));
@@ -153,6 +174,12 @@ Json resolve(RunConfig config) {
 
 const std::vector<std::string>& scheme_names() {
   static const std::vector<std::string> names{"data_parallel"};
+  return names;
+}
+
+std::vector<std::string> protocol_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : protocol_table()) names.push_back(entry.second);
   return names;
 }
 

@@ -45,8 +45,8 @@ class FieldReader {
   void clock_MHz(const char* key, Frequency& value, double low, double high) {
     value = megahertz(reader_->number(key, low, high));
   }
-  void time_ns(const char* key, Time& value, double low, double high) {
-    value = nanoseconds(reader_->number(key, low, high));
+  void time_ns(const char* key, Time& value, double low, double high, Presence presence = Presence::required) {
+    if (wanted(key, presence)) value = nanoseconds(reader_->number(key, low, high));
   }
   void size_GiB(const char* key, std::int64_t& bytes, double low, double high) {
     bytes = static_cast<std::int64_t>(reader_->number(key, low, high) * kGiB + 0.5);
@@ -136,7 +136,9 @@ class FieldWriter {
   void clock_MHz(const char* key, Frequency value, double, double) {
     (*out_)[key] = static_cast<double>(value.count()) / 1e6;
   }
-  void time_ns(const char* key, Time value, double, double) { (*out_)[key] = static_cast<double>(value.count()) / 1e6; }
+  void time_ns(const char* key, Time value, double, double, Presence = Presence::required) {
+    (*out_)[key] = static_cast<double>(value.count()) / 1e6;
+  }
   void size_GiB(const char* key, std::int64_t bytes, double, double) {
     (*out_)[key] = static_cast<double>(bytes) / 1073741824.0;
   }

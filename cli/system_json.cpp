@@ -137,11 +137,22 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
                             "expected false (collectives on registered buffers are not modelled yet), got true");
     in_switch.count("reduce_warps", collectives.in_switch.reduce_warps, 1, 64);
     in_switch.count("copy_warps", collectives.in_switch.copy_warps, 1, 64);
+    in_switch.time_ns("start_latency_ns", collectives.in_switch.start_latency, 0, kMaxTimeNs, Presence::optional);
   });
+  f.object(
+      "tuner",
+      [&](auto& tuner) {
+        tuner.number("link_GBps", collectives.tuner.link_GBps, 0, kMaxGBps, Presence::optional);
+        tuner.number("ll_max_GBps", collectives.tuner.ll_max_GBps, kMinGBps, kMaxGBps, Presence::optional);
+        tuner.number("ll128_channel_GBps", collectives.tuner.ll128_channel_GBps, 0, kMaxGBps, Presence::optional);
+        tuner.number("in_switch_efficiency", collectives.tuner.in_switch_efficiency, 0.01, 1, Presence::optional);
+      },
+      Presence::optional);
   f.count("registers_per_thread", collectives.registers_per_thread, 1, 1024);
   f.count("shared_memory_bytes", collectives.shared_memory_bytes, 0, 1 << 30);
   f.count("bytes_in_flight_per_warp", collectives.bytes_in_flight_per_warp, 32, 1 << 24);
   f.time_ns("base_latency_ns", collectives.base_latency, 0, kMaxTimeNs);
+  f.time_ns("fence_ns", collectives.fence, 0, kMaxTimeNs, Presence::optional);
 }
 
 template <class Fields>

@@ -32,6 +32,9 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
   const SubCycle slice_time = cycles(static_cast<double>(kLineBytes) / spec.l2.bytes_per_cycle);
   response_latency_ = hit_latency(spec) - request_latency_ - slice_time;
   WEFT_CHECK(response_latency_ > 0, "the latency of an L2 hit is below its service time");
+  WEFT_CHECK(work.flags < kMaxFlags, "more flags than events can tell apart");
+  // A thread that polls has one load under way: the next one comes half a round trip after the change, on average.
+  poll_wait_ = hit_latency(spec) / 2;
   const ComputeUnitSpec& unit = spec.compute_unit;
   const SubCycle line_time = cycles(static_cast<double>(kLineBytes) / unit.l2_bytes_per_cycle);
   for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.emplace_back(unit, kCycle, line_time);
@@ -41,7 +44,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
   units_.emplace_back(unit, copy_time, copy_time);
   SubCycle notice = std::numeric_limits<SubCycle>::max();
   for (const ScriptedKernel* script : work.scripts) {
-    if (script != nullptr && !script->blocks.empty()) notice = std::min(notice, script->start_latency);
+    if (script != nullptr && script->blocks() > 0) notice = std::min(notice, script->start_latency);
   }
   const bool talks = notice != std::numeric_limits<SubCycle>::max();
   // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.

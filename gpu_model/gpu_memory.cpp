@@ -68,9 +68,20 @@ void Gpu::on_store_at_l2(const Event& event) {
 void Gpu::count_flag(std::uint32_t index) {
   Flag& flag = flags_[index];
   ++flag.count;
-  if (flag.waiter == WaitQueue::kNone || flag.count < flag.value) return;
-  push(now() + response_latency_, Event{.kind = EventKind::resume, .agent = flag.waiter});  // the poll comes back
-  flag.waiter = WaitQueue::kNone;
+  std::uint32_t* link = &flag.waiter;
+  while (*link != WaitQueue::kNone) {
+    Agent& agent = agents_[*link];
+    if (flag.count < agent.awaited) {
+      link = &agent.next_flag_waiter;
+      continue;
+    }
+    // Who waits for a separate flag goes on when the poll that sees it has come back. Where the flags are in the data,
+    // that poll is the load.
+    const SubCycle seen = poll_wait_ + (agent.waits ? response_latency_ : -request_latency_);
+    push(now() + seen, Event{.kind = EventKind::resume, .agent = *link});
+    agent.waits_for_flag = false;
+    *link = agent.next_flag_waiter;
+  }
 }
 
 void Gpu::on_egress(const Event& event) {
@@ -82,7 +93,7 @@ void Gpu::on_egress(const Event& event) {
   const bool multicast = packet.kind == PacketKind::multicast_write;
   if (packet.kind == PacketKind::write || multicast) packet.payload = kLineBytes;
   if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) packet.payload = kFlagBytes;
-  packet.entry = multicast ? 1 : 0;
+  packet.entry = multicast ? 1 : packet.kind == PacketKind::write ? event.arrival() : 0;
   for (std::uint32_t i = 0; i < event.lines; ++i) {
     packet.line = event.line + i;
     const LinkPorts::Lane lane = ports_.lane_of(packet.line, event.gpu);
@@ -113,7 +124,12 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
       const L2Cache::Access access = l2_.write(l2_.place(packet.line), 15, true, now());
       count_communication(access, true);
       give_credit(packet, bundle, access.started);
-      acknowledge(packet, bundle, access.done);
+      Packet written = packet;
+      if (packet.kind == PacketKind::write && packet.entry != 0) {
+        count_flag(packet.entry - 1);
+        written.entry = 0;
+      }
+      acknowledge(written, bundle, access.done);
       return;
     }
     case PacketKind::flag:

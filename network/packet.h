@@ -37,7 +37,8 @@ struct Packet {
   Time when;                      // arrival of the last flit at the next chip
   LineAddress line = 0;           // or the flag
   std::uint32_t agent = 0;        // who asked, on the source GPU: comes back with the answer
-  std::uint32_t entry = 0;        // of a reduction table; copies of a multicast carry it
+  std::uint32_t entry = 0;        // of a reduction table; copies of a multicast carry it. Of a write to one GPU: the
+                                  // flag that it counts there, plus one, or 0
   std::uint16_t source = 0;       // the GPU that asked, also in responses to it
   std::uint16_t destination = 0;  // the GPU that is asked
   PacketKind kind = PacketKind::read;
