@@ -119,7 +119,7 @@ TEST(Comparison, ListsTheFiguresSideBySideAndSaysWhatDiffers) {
   EXPECT_THAT(table, ContainsRegex("iteration +50\\.0 ms +40\\.0 ms\n"));
   EXPECT_THAT(table, ContainsRegex("backward alone +20\\.0 ms +20\\.0 ms\n"));
   EXPECT_THAT(table, ContainsRegex("backward overlapped +25\\.0 ms +21\\.0 ms\n"));
-  EXPECT_THAT(table, ContainsRegex("backward slowdown +1\\.25x +1\\.05x\n"));
+  EXPECT_THAT(table, ContainsRegex("backward slowdown +1\\.25x +1\\.050x\n"));
   EXPECT_THAT(table, ContainsRegex("exposed communication +8\\.00 ms +2\\.00 ms\n"));
   EXPECT_THAT(table, ContainsRegex("bus bandwidth +175 GB/s +175 GB/s\n"));
   EXPECT_THAT(table, ContainsRegex("HBM taken by communication +4\\.00 GB +4\\.00 GB\n"));
