@@ -59,7 +59,8 @@ int calibrate_trace(const CalibrateArguments& arguments) {
     const InterruptsHeld held;
     write_demands(arguments.output, origin, program, fits);
   }
-  const Json report = calibration_report(program, fits);
+  Json report = calibration_report(program, fits);
+  report["memory_transactions"] = transactions;
   print_output(arguments.json ? json_text(report) : calibration_text(report));
   return 0;
 }

@@ -90,14 +90,7 @@ class AloneRun {
       fit.alone = trial.run(described, described.kernel);
       return;
     }
-    const KernelSignature signature = kernel_signature(described);
-    std::optional<FitPoint> start;
-    for (const KnownFits* known : {&known_, static_cast<const KnownFits*>(&chunk.found)}) {
-      if (const auto at = known->find(signature); at != known->end()) start = at->second;
-    }
-    FitPoint found;
-    fit = calibrate(described, gpu_, start, trial, found);
-    chunk.found.emplace(signature, found);
+    fit = calibrate(described, gpu_, known_, chunk.found, trial);
   }
 
   void report() {

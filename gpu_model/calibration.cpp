@@ -12,13 +12,13 @@ namespace weft {
 
 namespace {
 
-constexpr double kGoodEnough = 0.004;  // where the search stops: well inside the tolerance
+constexpr double kGoodEnough = 0.007;  // where the search stops: inside the tolerance
 constexpr int kWellTries = 6;          // after so many tries the tolerance itself is good enough
 constexpr int kMostTries = 20;
 constexpr int kJumpTries = 10;
 constexpr double kJump = 1e-3;         // a bracket that is narrower holds a jump: more tries find nothing
 constexpr double kLeastTraffic = 0.8;  // a jump is a wave of blocks at most; no guess of bytes is bent further for one
-// Where the search begins: what a kernel takes beside its computation, in seconds. It costs tries, not exactness.
+// Where the search begins: what a kernel takes besides its computation, in seconds.
 constexpr double kStartAndEnd = 1.2e-6;
 
 // FNV-1a: the same everywhere, as it goes into files.
@@ -26,6 +26,13 @@ std::uint64_t hash_of(const std::string& text) {
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
   return hash;
+}
+
+KernelSignature launch_signature(const ProgramOp& op) {
+  KernelSignature out{hash_of(op.name)};
+  for (const auto& size : {op.kernel.shape.grid, op.kernel.shape.block})
+    out.insert(out.end(), size.begin(), size.end());
+  return out;
 }
 
 class Search {
@@ -41,21 +48,29 @@ class Search {
       const double rate = gpu.compute_unit.flops_per_cycle[pipe] * gpu.compute_unit.pipe_efficiency[pipe];
       if (op.kernel.flops[pipe] > 0) pipe_cycles = std::max(pipe_cycles, op.kernel.flops[pipe] / blocks / rate);
     }
-    first_ = std::max(0.0, 1 - pipe_cycles / base_cycles_ - kStartAndEnd / target_);
+    pipe_share_ = pipe_cycles / base_cycles_;
   }
 
-  DemandFit run(const std::optional<FitPoint>& start, FitPoint& found) {
-    const FitPoint at = start.value_or(FitPoint{.x = first_});
+  [[nodiscard]] FitPoint first(double seconds_besides) const {
+    return {.x = std::max(0.0, 1 - pipe_share_ - seconds_besides / target_)};
+  }
+
+  DemandFit run(const FitPoint& at) {
     try_at(at);
     const bool second = at.traffic != 1 || at.extra != 0;
     if (second && best_error_ > kCalibrationTolerance) try_at({.x = at.x});
     if (best_error_ >= kGoodEnough && (fast_ || slow_)) along_the_axis(at.x);
     if (best_error_ > kCalibrationTolerance && slow_) across_the_jump();
     if (!(best_ == last_)) try_at(best_);
-    found = best_;
     DemandFit fit = fit_at(best_);
     fit.alone = time_;
     return fit;
+  }
+  [[nodiscard]] const FitPoint& found() const { return best_; }
+  // Of the fit, where one parameter did it and the pipe is what takes the time.
+  [[nodiscard]] std::optional<double> seconds_besides() const {
+    if (best_.x <= 0 || best_.traffic != 1 || best_.extra != 0) return std::nullopt;
+    return target_ * (1 - pipe_share_ - best_.x);
   }
 
  private:
@@ -141,8 +156,8 @@ class Search {
   Trial& trial_;
   double target_;
   double base_cycles_ = 0;
-  double first_ = 0;
-  Time time_;  // of the last try
+  double pipe_share_ = 0;  // of the time aimed at, that the guessed operations keep the pipe busy
+  Time time_;              // of the last try
   FitPoint last_;
   FitPoint best_;
   double best_error_ = std::numeric_limits<double>::max();
@@ -202,9 +217,25 @@ KernelSignature kernel_signature(const ProgramOp& op) {
   return out;
 }
 
-DemandFit calibrate(const ProgramOp& op, const GpuSpec& gpu, const std::optional<FitPoint>& start, Trial& trial,
-                    FitPoint& found) {
-  return Search(op, gpu, trial).run(start, found);
+void KnownFits::merge(KnownFits& other) {
+  points.merge(other.points);
+  seconds_besides.merge(other.seconds_besides);
+}
+
+DemandFit calibrate(const ProgramOp& op, const GpuSpec& gpu, const KnownFits& earlier, KnownFits& found, Trial& trial) {
+  const KernelSignature whole = kernel_signature(op);
+  const KernelSignature launch = launch_signature(op);
+  Search search(op, gpu, trial);
+  double besides = kStartAndEnd;
+  std::optional<FitPoint> start;
+  for (const KnownFits* known : {&earlier, static_cast<const KnownFits*>(&found)}) {
+    if (const auto at = known->points.find(whole); at != known->points.end()) start = at->second;
+    if (const auto at = known->seconds_besides.find(launch); at != known->seconds_besides.end()) besides = at->second;
+  }
+  const DemandFit fit = search.run(start.value_or(search.first(besides)));
+  found.points.emplace(whole, search.found());
+  if (const auto seconds = search.seconds_besides()) found.seconds_besides[launch] = *seconds;
+  return fit;
 }
 
 }  // namespace weft

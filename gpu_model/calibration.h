@@ -59,12 +59,17 @@ struct FitPoint {
   double extra = 0;  // of the cycles that x = 1 adds
   bool operator==(const FitPoint&) const = default;
 };
-// By signature, where earlier searches ended.
-using KnownFits = std::map<KernelSignature, FitPoint>;
+// Where earlier searches ended, so that later ones begin there. It costs runs, not exactness.
+struct KnownFits {
+  std::map<KernelSignature, FitPoint> points;  // the same kernel with the same time
+  std::map<KernelSignature, double>
+      seconds_besides;           // by name and launch: what such kernels take besides their pipe time
+  void merge(KnownFits& other);  // what both know stays
+};
 
-// Searches for the fit of `op`, whose measured_alone is known, from `start` if one is known. The last run of `trial` is
-// that of the fit. `found` gets the point.
-[[nodiscard]] DemandFit calibrate(const ProgramOp& op, const GpuSpec& gpu, const std::optional<FitPoint>& start,
-                                  Trial& trial, FitPoint& found);
+// Searches for the fit of `op`, whose measured_alone is known. The last run of `trial` is that of the fit. Begins where
+// `earlier` or `found` say and adds to `found`.
+[[nodiscard]] DemandFit calibrate(const ProgramOp& op, const GpuSpec& gpu, const KnownFits& earlier, KnownFits& found,
+                                  Trial& trial);
 
 }  // namespace weft
