@@ -68,6 +68,7 @@ void workload_fields(Fields& f, TraceWorkload& trace) {
   f.text("trace", trace.file);
   f.number("host_time_scale", trace.host_time_scale, 0, 1000, Presence::optional);
   f.flag("recorded_waits", trace.recorded_waits, Presence::optional);
+  f.text("demands", trace.demands, Presence::optional);
 }
 
 template <class Fields>
@@ -86,7 +87,7 @@ void workload_fields(Fields& f, CollectiveWorkload& collective) {
   collective.bytes = Bytes(bytes);
 }
 
-fs::path find_trace(const std::string& written, const fs::path& config_file) {
+fs::path find_input(const std::string& written, const fs::path& config_file) {
   for (const fs::path& candidate : {config_file.parent_path() / written, fs::path(written)}) {
     std::error_code ignored;
     if (fs::is_regular_file(candidate, ignored)) return fs::weakly_canonical(fs::absolute(candidate), ignored);
@@ -117,7 +118,10 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
     workload_fields(fields, config.workload.emplace<CollectiveWorkload>());
   }
   reader.finish();
-  if (auto* trace = std::get_if<TraceWorkload>(&config.workload)) trace->file = find_trace(trace->file, file).string();
+  if (auto* trace = std::get_if<TraceWorkload>(&config.workload)) {
+    trace->file = find_input(trace->file, file).string();
+    if (!trace->demands.empty()) trace->demands = find_input(trace->demands, file).string();
+  }
 }
 
 // Everything but the system and the workload.
