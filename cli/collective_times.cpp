@@ -132,7 +132,8 @@ std::vector<Time> recorded_collective_times(const Graph& graph, const RunConfig&
 
   RunConfig together = config;
   together.gpus = gpus;
-  together.algorithm = AllReduceAlgorithm::ring;
+  together.collective = {};
+  together.collective.algorithm = AllReduceAlgorithm::ring;
   if (channels > 0) together.system.collectives.ring.channels = channels;
   const std::vector<Program> programs = one_after_another(wanted, gpus);
   const Scripts scripts(together, programs);  // here, so that its errors reach the user

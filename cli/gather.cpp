@@ -48,8 +48,8 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
       record.start_s = at(times.start);
       record.end_s = at(times.end);
       if (op.kind == ProgramOpKind::kernel) {
-        const AloneKernel& undisturbed = alone.undisturbed[o];
-        record.isolated_s = to_seconds(alone.ops[o].duration);
+        const UndisturbedKernel& undisturbed = alone.undisturbed[o];
+        record.isolated_s = to_seconds(alone.fits[o].alone);
         record.undisturbed_s = to_seconds(undisturbed.duration);
         record.causes =
             attribute(gpu.ledger(OpId{o}), undisturbed.ledger, record.end_s - record.start_s - *record.undisturbed_s);
@@ -59,8 +59,17 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
   }
 }
 
-void gather_collectives(const std::vector<Program>& programs, const Scripts& scripts, const Machine& machine,
-                        RunResult& result) {
+// No collective beats its latency-bandwidth bound: what must leave or reach a GPU, over all of its links. A switch that
+// reduces takes each GPU's message once; without one, the bus bandwidth is what goes through a GPU.
+void check_bound(const NetworkSpec& network, const CollectiveResult& row) {
+  const double links = network.links_per_gpu * static_cast<double>(network.link.bandwidth.count()) * 1e-9;
+  const double used = row.algorithm == "in_switch" ? row.algbw_GBps : row.busbw_GBps;
+  WEFT_CHECK(used <= links, fmt::format("{} {} of {} B: expected at most {:.1f} GB/s, the links of a GPU, got {:.1f}",
+                                        row.algorithm, row.kind, row.bytes, links, used));
+}
+
+void gather_collectives(const NetworkSpec& network, const std::vector<Program>& programs, const Scripts& scripts,
+                        const Machine& machine, RunResult& result) {
   for (const Scripts::Collective& collective : scripts.collectives()) {
     if (collective.plan.ranks.empty()) continue;
     const auto& [first_gpu, first_op] = collective.members.front();
@@ -87,6 +96,7 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
     row.algbw_GBps = gigabytes(static_cast<double>(row.bytes), row.end_s - row.start_s);
     row.busbw_GBps = row.algbw_GBps * bus_factor(op.collective.kind, row.ranks);
     if (!ended) continue;
+    check_bound(network, row);
     result.collectives.push_back(std::move(row));
   }
 }
@@ -171,7 +181,7 @@ SlowdownByCause attribute(const KernelLedger& together, const KernelLedger& alon
 void gather(const RunConfig& config, const std::vector<Program>& programs, const AlonePass& alone,
             const Scripts& scripts, const Machine& machine, RunResult& result) {
   gather_operations(programs, alone, machine, result);
-  gather_collectives(programs, scripts, machine, result);
+  gather_collectives(config.system.network, programs, scripts, machine, result);
   gather_gpus(machine, result);
   gather_network(machine, result);
   gather_iterations(config, programs, result);

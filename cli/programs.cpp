@@ -29,7 +29,7 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
   ReplaySpec spec{config.gpus, config.iterations, workload.host_time_scale, {}};
   if (workload.recorded_waits && trace.world_size > 1 && config.gpus > 1) {
     spec.collective_times = recorded_collective_times(graph, config);
-    notes.push_back(
+    notes.emplace_back(
         "The last GPU comes to each collective as late as the recorded rank waited there: its time in the trace less "
         "what it takes when all come together.");
   }
@@ -72,7 +72,7 @@ ScriptedKernel copy_script(const CopyDemand& copy) {
   phase.stages = 8;
   script.phases.push_back(phase);
   script.lines_in_flight = 256;
-  kernel.blocks.push_back({script});
+  kernel.programs = std::make_shared<WrittenPrograms>(std::vector<std::vector<WarpScript>>{{std::move(script)}});
   return kernel;
 }
 
@@ -99,8 +99,12 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
       meetings[key].emplace_back(gpu, OpId{op});
     }
   }
-  const CollectiveContext context{&config.system.gpu, &config.system.collectives,
-                                  config.system.switch_reduce.has_value(), static_cast<std::uint32_t>(programs.size())};
+  const CollectiveContext context{&config.system.gpu,
+                                  &config.system.collectives,
+                                  config.system.switch_reduce.has_value(),
+                                  static_cast<std::uint32_t>(programs.size()),
+                                  config.system.network.links_per_gpu,
+                                  config.system.network.link.bandwidth};
   collectives_.reserve(order.size());
   for (const Key& key : order) {
     const auto& members = meetings[key];
@@ -112,7 +116,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
     Collective collective;
     collective.members = members;
     if (demand.group.size() > 1) {
-      collective.plan = plan_collective(context, demand, config.algorithm, flags_);
+      collective.plan = plan_collective(context, demand, config.collective, flags_);
       flags_ += collective.plan.flags;
     }
     collectives_.push_back(std::move(collective));

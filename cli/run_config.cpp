@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/spec_fields.h"
@@ -23,7 +24,18 @@ constexpr std::int64_t kMaxCollectiveBytes = std::int64_t{1} << 46;
 const EnumNames<AllReduceAlgorithm>& algorithm_table() {
   static const EnumNames<AllReduceAlgorithm> names{{AllReduceAlgorithm::automatic, "auto"},
                                                    {AllReduceAlgorithm::ring, "ring"},
-                                                   {AllReduceAlgorithm::in_switch, "in_switch"}};
+                                                   {AllReduceAlgorithm::in_switch, "in_switch"},
+                                                   {AllReduceAlgorithm::tree, "tree"},
+                                                   {AllReduceAlgorithm::double_binary_tree, "double_binary_tree"},
+                                                   {AllReduceAlgorithm::halving_doubling, "halving_doubling"},
+                                                   {AllReduceAlgorithm::direct, "direct"}};
+  return names;
+}
+const EnumNames<CollectiveProtocol>& protocol_table() {
+  static const EnumNames<CollectiveProtocol> names{{CollectiveProtocol::automatic, "auto"},
+                                                   {CollectiveProtocol::simple, "Simple"},
+                                                   {CollectiveProtocol::ll, "LL"},
+                                                   {CollectiveProtocol::ll128, "LL128"}};
   return names;
 }
 const EnumNames<Mover>& mover_table() {
@@ -35,7 +47,14 @@ const EnumNames<Fidelity>& fidelity_table() {
   return names;
 }
 const EnumNames<CollectiveKind>& collective_table() {
-  static const EnumNames<CollectiveKind> names{{CollectiveKind::all_reduce, "all_reduce"}};
+  static const EnumNames<CollectiveKind> names{{CollectiveKind::all_reduce, "all_reduce"},
+                                               {CollectiveKind::all_gather, "all_gather"},
+                                               {CollectiveKind::reduce_scatter, "reduce_scatter"},
+                                               {CollectiveKind::broadcast, "broadcast"},
+                                               {CollectiveKind::reduce, "reduce"},
+                                               {CollectiveKind::all_to_all, "all_to_all"},
+                                               {CollectiveKind::gather, "gather"},
+                                               {CollectiveKind::scatter, "scatter"}};
   return names;
 }
 const std::vector<std::string>& precision_names() {
@@ -49,6 +68,7 @@ void workload_fields(Fields& f, TraceWorkload& trace) {
   f.text("trace", trace.file);
   f.number("host_time_scale", trace.host_time_scale, 0, 1000, Presence::optional);
   f.flag("recorded_waits", trace.recorded_waits, Presence::optional);
+  f.text("demands", trace.demands, Presence::optional);
 }
 
 template <class Fields>
@@ -67,7 +87,7 @@ void workload_fields(Fields& f, CollectiveWorkload& collective) {
   collective.bytes = Bytes(bytes);
 }
 
-fs::path find_trace(const std::string& written, const fs::path& config_file) {
+fs::path find_input(const std::string& written, const fs::path& config_file) {
   for (const fs::path& candidate : {config_file.parent_path() / written, fs::path(written)}) {
     std::error_code ignored;
     if (fs::is_regular_file(candidate, ignored)) return fs::weakly_canonical(fs::absolute(candidate), ignored);
@@ -83,7 +103,7 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
   }
   if (present.size() != 1) {
     if (present.empty() && !reader.value().empty()) reader.finish();
-    reader.fail("", fmt::format("expected exactly one of \"trace\", \"model\" and \"collective\", got {}",
+    reader.fail("", fmt::format(R"(expected exactly one of "trace", "model" and "collective", got {})",
                                 present.empty() ? "none" : "\"" + present[0] + "\" and \"" + present[1] + "\""));
   }
   FieldReader fields(reader);
@@ -98,7 +118,10 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
     workload_fields(fields, config.workload.emplace<CollectiveWorkload>());
   }
   reader.finish();
-  if (auto* trace = std::get_if<TraceWorkload>(&config.workload)) trace->file = find_trace(trace->file, file).string();
+  if (auto* trace = std::get_if<TraceWorkload>(&config.workload)) {
+    trace->file = find_input(trace->file, file).string();
+    if (!trace->demands.empty()) trace->demands = find_input(trace->demands, file).string();
+  }
 }
 
 // Everything but the system and the workload.
@@ -118,10 +141,13 @@ void experiment_fields(Fields& f, RunConfig& config) {
   f.object(
       "all_reduce",
       [&](auto& all_reduce) {
-        all_reduce.choice("algorithm", config.algorithm, algorithm_table(), Presence::optional);
+        all_reduce.choice("algorithm", config.collective.algorithm, algorithm_table(), Presence::optional);
+        all_reduce.choice("protocol", config.collective.protocol, protocol_table(), Presence::optional);
+        all_reduce.count("channels", config.collective.channels, 0, 1024, Presence::optional);
         all_reduce.choice("mover", config.mover, mover_table(), Presence::optional);
         all_reduce.refuse_unless(
-            config.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(), "algorithm",
+            config.collective.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(),
+            "algorithm",
             fmt::format("expected an algorithm that runs where no switch reduces, got \"in_switch\"; the key "
                         "\"switch_reduce\" gives {} reducing switches, for example {{\"preset\": \"nvswitch3\"}}",
                         Json(config.system.name).dump()));
@@ -155,17 +181,35 @@ const std::vector<std::string>& scheme_names() {
   return names;
 }
 
+std::vector<std::string> protocol_names() {
+  std::vector<std::string> names;
+  for (const auto& entry : protocol_table()) names.push_back(entry.second);
+  return names;
+}
+
 std::vector<std::string> all_reduce_algorithm_names() {
   std::vector<std::string> names;
   for (const auto& entry : algorithm_table()) names.push_back(entry.second);
   return names;
 }
 
+namespace {
+// `nodes` of a cluster stands for all of their GPUs.
+void read_nodes(JsonReader& top, RunConfig& config) {
+  const auto& cluster = config.system.network.cluster;
+  if (!cluster) top.fail("nodes", "expected a system of several nodes, got one of a single node");
+  if (top.has("gpus")) top.fail("nodes", "expected either \"nodes\" or \"gpus\", got both");
+  const std::int64_t most = std::max(1U, config.system.max_gpus / cluster->gpus_per_node);
+  config.gpus = std::min(config.system.max_gpus,
+                         static_cast<std::uint32_t>(top.integer("nodes", 1, most)) * cluster->gpus_per_node);
+}
+}  // namespace
+
 RunConfig read_run_config(const Json& document, const fs::path& file) {
   JsonReader top(document, file.string());
   // Asked for first, so that a misspelt key is named before what it leaves missing.
-  for (const char* key : {"system", "workload", "gpus", "scheme", "all_reduce", "host", "iterations", "fidelity",
-                          "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
+  for (const char* key : {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "iterations",
+                          "fidelity", "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
     static_cast<void>(top.has(key));
   }
   top.finish();
@@ -174,6 +218,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   config.system = system_of(top);
   FieldReader fields(top);
   config.gpus = config.system.max_gpus;
+  if (top.has("nodes")) read_nodes(top, config);
   fields.count("gpus", config.gpus, 1, config.system.max_gpus, Presence::optional);
   fields.count("threads", config.threads, 1, 1024, Presence::optional);
   experiment_fields(fields, config);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "gpu_model/collective_kernel.h"
 #include "gpu_model/gpu_spec.h"
 #include "network/collective_spec.h"
 #include "network/network_spec.h"
@@ -29,6 +30,7 @@ struct TraceWorkload {
   std::string file;
   double host_time_scale = 1;
   bool recorded_waits = true;
+  std::string demands;  // file of fitted demands; empty: calibrate in the run
 };
 struct ModelWorkload {
   std::string model;
@@ -55,7 +57,7 @@ struct RunConfig {
   std::uint32_t gpus = 1;
   std::variant<TraceWorkload, ModelWorkload, CollectiveWorkload> workload;
   DataParallelConfig scheme;  // name: data_parallel
-  AllReduceAlgorithm algorithm = AllReduceAlgorithm::automatic;
+  CollectiveWish collective;  // all_reduce: algorithm, protocol, channels
   Mover mover = Mover::compute_units;
   std::uint32_t gpus_per_process = 1;
   std::uint32_t iterations = 1;

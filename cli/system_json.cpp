@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "cli/config_paths.h"
+#include "cli/network_json.h"
 #include "cli/spec_fields.h"
 #include "gpu_model/l2_cache.h"
 #include "sim/config_file.h"
@@ -125,37 +126,6 @@ void gpu_fields(Fields& f, GpuSpec& gpu) {
 }
 
 template <class Fields>
-void link_fields(Fields& f, LinkSpec& link) {
-  f.rate_GBps("bandwidth_GBps", link.bandwidth, kMinGBps, kMaxGBps);
-  f.number("framing_efficiency", link.framing_efficiency, 0.01, 1);
-  f.time_ns("latency_ns", link.latency, kMinTimeNs, kMaxTimeNs);
-  f.count("flit_bytes", link.flit_bytes, 1, 4096);
-  f.count("header_flits", link.header_flits, 0, 1024);
-  f.count("max_payload_bytes", link.max_payload_bytes, kLineBytes, kLineBytes);  // units load and store lines
-  f.count("credits", link.credits, 1, 1 << 20);
-}
-
-const EnumNames<Topology>& topology_names() {
-  static const EnumNames<Topology> names{{Topology::switched, "switched"},
-                                         {Topology::fully_connected, "fully_connected"}};
-  return names;
-}
-
-template <class Fields>
-void network_fields(Fields& f, NetworkSpec& network, std::uint32_t max_gpus) {
-  f.choice("topology", network.topology, topology_names());
-  f.count("links_per_gpu", network.links_per_gpu, 1, 255);
-  const bool switched = network.topology == Topology::switched;
-  f.count("switches", network.switches, switched ? 1 : 0, switched ? 65536 : 0);
-  f.object("link", [&](auto& link) { link_fields(link, network.link); });
-  f.object("switch", [&](auto& at) { at.time_ns("latency_ns", network.switch_.latency, 0, kMaxTimeNs); });
-  const std::uint32_t needed = switched ? network.switches : max_gpus - 1;
-  f.refuse_unless(network.links_per_gpu >= needed, "links_per_gpu",
-                  fmt::format("expected at least {} (one to each {}), got {}", needed,
-                              switched ? "switch" : "other GPU", network.links_per_gpu));
-}
-
-template <class Fields>
 void reduce_fields(Fields& f, ReduceSpec& reduce) {
   f.count("entry_bytes", reduce.entry_bytes, 1, 65536);
   f.count("table_bytes_per_port", reduce.table_bytes_per_port, reduce.entry_bytes, std::int64_t{1} << 40);
@@ -181,18 +151,29 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
                             "expected false (collectives on registered buffers are not modelled yet), got true");
     in_switch.count("reduce_warps", collectives.in_switch.reduce_warps, 1, 64);
     in_switch.count("copy_warps", collectives.in_switch.copy_warps, 1, 64);
+    in_switch.time_ns("start_latency_ns", collectives.in_switch.start_latency, 0, kMaxTimeNs, Presence::optional);
   });
+  f.object(
+      "tuner",
+      [&](auto& tuner) {
+        tuner.number("link_GBps", collectives.tuner.link_GBps, 0, kMaxGBps, Presence::optional);
+        tuner.number("ll_max_GBps", collectives.tuner.ll_max_GBps, kMinGBps, kMaxGBps, Presence::optional);
+        tuner.number("ll128_channel_GBps", collectives.tuner.ll128_channel_GBps, 0, kMaxGBps, Presence::optional);
+        tuner.number("in_switch_efficiency", collectives.tuner.in_switch_efficiency, 0.01, 1, Presence::optional);
+      },
+      Presence::optional);
   f.count("registers_per_thread", collectives.registers_per_thread, 1, 1024);
   f.count("shared_memory_bytes", collectives.shared_memory_bytes, 0, 1 << 30);
   f.count("bytes_in_flight_per_warp", collectives.bytes_in_flight_per_warp, 32, 1 << 24);
   f.time_ns("base_latency_ns", collectives.base_latency, 0, kMaxTimeNs);
+  f.time_ns("fence_ns", collectives.fence, 0, kMaxTimeNs, Presence::optional);
 }
 
 template <class Fields>
 void system_fields(Fields& f, SystemSpec& system) {
   f.text("name", system.name);
   f.text("description", system.description, Presence::optional);
-  f.count("max_gpus", system.max_gpus, 1, 65536);
+  f.count("max_gpus", system.max_gpus, 1, 65535);
   f.object("gpu", [&](auto& gpu) { gpu_fields(gpu, system.gpu); });
   f.object("network", [&](auto& network) { network_fields(network, system.network, system.max_gpus); });
   f.object("collectives", [&](auto& collectives) { collective_fields(collectives, system.collectives); });
@@ -212,8 +193,11 @@ SystemSpec read_system(JsonReader reader) {
   fields.object(
       "switch_reduce", [&](auto& reduce) { reduce_fields(reduce, system.switch_reduce.emplace()); },
       Presence::optional);
-  if (system.switch_reduce && system.network.topology != Topology::switched) {
+  if (system.switch_reduce && system.network.topology != TopologyKind::switched) {
     reader.fail("switch_reduce", "expected no reducing hardware in a network without switches, got one");
+  }
+  if (system.switch_reduce && system.network.cluster) {
+    reader.fail("switch_reduce", "expected no reducing hardware in a cluster (not simulated yet), got one");
   }
   const CollectiveSpec& collectives = system.collectives;
   const ComputeUnitSpec& unit = system.gpu.compute_unit;

@@ -13,11 +13,18 @@
 namespace weft {
 
 struct CollectivePlan {
-  std::string algorithm;  // "ring" | "in_switch"
-  std::string protocol;   // "Simple"
+  std::string algorithm;  // "in_switch", or as CollectiveAlgorithm's names
+  std::string protocol;   // "Simple" | "LL" | "LL128"
   std::uint32_t channels = 0;
   std::uint32_t flags = 0;            // counters it uses on every GPU, from `first_flag`
   std::vector<ScriptedKernel> ranks;  // by place in the group
+};
+
+// What the user asks for; the tuner chooses the rest.
+struct CollectiveWish {
+  AllReduceAlgorithm algorithm = AllReduceAlgorithm::automatic;  // of all_reduce
+  CollectiveProtocol protocol = CollectiveProtocol::automatic;
+  std::uint32_t channels = 0;  // 0: automatic
 };
 
 struct CollectiveContext {
@@ -25,6 +32,8 @@ struct CollectiveContext {
   const CollectiveSpec* library = nullptr;
   bool switch_reduces = false;
   std::uint32_t gpus = 0;  // of the system: a multicast goes to all of them
+  std::uint32_t links_per_gpu = 0;
+  Bandwidth link;  // of one, each way
 };
 
 // Buffers of the communication library, at the end of the memory of each GPU.
@@ -33,6 +42,6 @@ struct CollectiveContext {
 // Plans one collective of the group. Counters first_flag ... are its own. Throws InputError for what no algorithm here
 // does, and for in_switch where it cannot be: the switch does not reduce, or the group is not the whole system.
 [[nodiscard]] CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
-                                             AllReduceAlgorithm algorithm, std::uint32_t first_flag);
+                                             const CollectiveWish& wish, std::uint32_t first_flag);
 
 }  // namespace weft

@@ -32,6 +32,9 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
   const SubCycle slice_time = cycles(static_cast<double>(kLineBytes) / spec.l2.bytes_per_cycle);
   response_latency_ = hit_latency(spec) - request_latency_ - slice_time;
   WEFT_CHECK(response_latency_ > 0, "the latency of an L2 hit is below its service time");
+  WEFT_CHECK(work.flags < kMaxFlags, "more flags than events can tell apart");
+  // A thread that polls has one load under way: the next one comes half a round trip after the change, on average.
+  poll_wait_ = hit_latency(spec) / 2;
   const ComputeUnitSpec& unit = spec.compute_unit;
   const SubCycle line_time = cycles(static_cast<double>(kLineBytes) / unit.l2_bytes_per_cycle);
   for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.emplace_back(unit, kCycle, line_time);
@@ -43,7 +46,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
   units_.back().partition = L2Cache::kNoPartition;
   SubCycle notice = std::numeric_limits<SubCycle>::max();
   for (const ScriptedKernel* script : work.scripts) {
-    if (script != nullptr && !script->blocks.empty()) notice = std::min(notice, script->start_latency);
+    if (script != nullptr && script->blocks() > 0) notice = std::min(notice, script->start_latency);
   }
   const bool talks = notice != std::numeric_limits<SubCycle>::max();
   // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
@@ -64,17 +67,12 @@ Time Gpu::silent_until(Time now) const {
 void Gpu::push(SubCycle when, const Event& event) { wheel_.push(tick_at_or_after(when), event); }
 
 void Gpu::advance(Time until) {
-  for (std::size_t b = 0; b < ports_.size(); ++b) {
-    departures_.clear();  // nobody holds a buffer place for a packet that waits here: agents hold their own limits
-    ports_.bundle(b).in->credits.receive(
-        [&](const Credit& credit) { ports_.transmitter(b).receive_credit(credit, departures_); });
-    ports_.bundle(b).in->packets.receive([&](const Packet& packet) {
-      // Requests cross the crossbar to L2, answers go to their unit.
-      const SubCycle crossing = virtual_channel(packet.kind) == VirtualChannel::request ? request_latency_ : 0;
-      push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
-           Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(b), .agent = keep(packet)});
-    });
-  }
+  ports_.receive([&](const Packet& packet, std::uint32_t bundle) {
+    // Requests cross the crossbar to L2, answers go to their unit.
+    const SubCycle crossing = virtual_channel(packet.kind) == VirtualChannel::request ? request_latency_ : 0;
+    push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
+         Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(bundle), .agent = keep(packet)});
+  });
   wheel_.run_until(
       tick_at_or_after(clock_.to_subcycles(until)), [this](const Event& event) { handle(event); },
       [this](const Event& event) { announce(event); });

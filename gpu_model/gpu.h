@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "gpu_model/frontend.h"
@@ -97,8 +99,20 @@ class Gpu final : public Chip {
     std::uint8_t first_sectors = 15;
     std::uint8_t last_sectors = 15;
     PacketKind packet = PacketKind::read;  // of egress
-    std::uint8_t unused = 0;
+    std::uint8_t arrival_high = 0;
+
+    // Of an egress of writes: the flag that each line counts where it arrives, plus one, or 0. In the place of the
+    // sectors, which only lines of the own L2 have.
+    void set_arrival(std::uint32_t flag) {
+      first_sectors = static_cast<std::uint8_t>(flag);
+      last_sectors = static_cast<std::uint8_t>(flag >> 8);
+      arrival_high = static_cast<std::uint8_t>(flag >> 16);
+    }
+    [[nodiscard]] std::uint32_t arrival() const {
+      return first_sectors | std::uint32_t{last_sectors} << 8 | std::uint32_t{arrival_high} << 16;
+    }
   };
+  static constexpr std::uint32_t kMaxFlags = (1U << 24) - 2;  // an event tells apart
 
   // The warps of a resident block that follow one script. What each memory transaction touches comes first, in two
   // cache lines of the host.
@@ -118,7 +132,7 @@ class Gpu final : public Chip {
     std::uint32_t load_round = 0, load_line = 0, load_end = 0;
     std::uint8_t load_stream = 0, store_stream = 0;
     bool queued = false;    // among the waiters of its unit
-    bool at_fence = false;  // all issued; waits for its stores
+    bool at_fence = false;  // all issued; waits for its stores, or for the fence itself
     bool finished = false;
     bool waits = false;  // for a flag, before its first round
     std::uint8_t load_count = 0, store_count = 0;
@@ -132,7 +146,10 @@ class Gpu final : public Chip {
     std::uint64_t block_number = 0;  // in the grid
     std::uint32_t block = 0;         // in blocks_
     std::uint32_t phase_index = 0;
-    const WarpScript* script = nullptr;  // null: the phases come from the kernel's program
+    std::uint32_t next_flag_waiter = 0;
+    std::uint32_t awaited = 0;            // what the flag must count to
+    bool waits_for_flag = false;          // is in the list of a flag
+    std::unique_ptr<PhaseCursor> cursor;  // null: the phases come from the kernel's program
     Phase phase;
   };
   struct Block {
@@ -165,8 +182,7 @@ class Gpu final : public Chip {
   };
   struct Flag {
     std::uint32_t count = 0;
-    std::uint32_t waiter = WaitQueue::kNone;
-    std::uint32_t value = 0;
+    std::uint32_t waiter = WaitQueue::kNone;  // the first of a list through the agents
   };
 
   // gpu.cpp: time and events
@@ -191,6 +207,8 @@ class Gpu final : public Chip {
   // gpu_agents.cpp: warps
   void enter_phase(std::uint32_t index);
   bool flags_counted(std::uint32_t index);
+  bool has_counted(std::uint32_t flag, std::uint32_t value, std::uint32_t index);
+  bool round_arrived(std::uint32_t index);
   static void next_load_stream(Agent& agent);
   static void next_store_stream(Agent& agent);
   void run_agent(std::uint32_t index);
@@ -206,6 +224,7 @@ class Gpu final : public Chip {
   void post(std::uint32_t index, const FlagPost& post);
   void on_response(const Event& event);
   void on_computed(const Event& event);
+  void end_fence(std::uint32_t index);
   void stores_done(std::uint32_t agent, std::uint32_t count, SubCycle when);
 
   // gpu_memory.cpp: L2 and links
@@ -234,6 +253,7 @@ class Gpu final : public Chip {
 
   SubCycle request_latency_;   // unit or link port to L2 slice
   SubCycle response_latency_;  // L2 slice to unit or link port
+  SubCycle poll_wait_;         // from a change in L2 to the poll that sees it, on average
   SubCycle l1_latency_;
   SubCycle device_latency_;
 
@@ -250,7 +270,6 @@ class Gpu final : public Chip {
   std::vector<Packet> packets_;
   std::vector<std::uint32_t> free_packets_;
   std::vector<Acknowledgement> acknowledgements_;
-  std::vector<Departure> departures_;
   std::vector<OpId> ready_;
   std::uint32_t next_unit_ = 0;
   std::uint32_t launches_ = 0;

@@ -52,17 +52,31 @@ bool Gpu::flags_counted(std::uint32_t index) {
   Phase& phase = agents_[index].phase;
   while (phase.wait_count > 0) {
     const FlagWait wait = phase.waits[phase.wait_count - 1U];
-    Flag& flag = flags_[wait.flag];
-    if (flag.count < wait.value) {
-      WEFT_CHECK(flag.waiter == WaitQueue::kNone || flag.waiter == index, "two groups of warps wait for one flag");
-      flag.waiter = index;
-      flag.value = wait.value;
-      return false;
-    }
+    if (!has_counted(wait.flag, wait.value, index)) return false;
     --phase.wait_count;
   }
   agents_[index].waits = false;
   return true;
+}
+
+bool Gpu::has_counted(std::uint32_t number, std::uint32_t value, std::uint32_t index) {
+  Flag& flag = flags_[number];
+  if (flag.count >= value) return true;
+  Agent& agent = agents_[index];
+  if (!agent.waits_for_flag) {
+    agent.waits_for_flag = true;
+    agent.awaited = value;
+    agent.next_flag_waiter = flag.waiter;
+    flag.waiter = index;
+  }
+  return false;
+}
+
+// Whether the lines of the round at the load cursor are there, where flags in the data tell.
+bool Gpu::round_arrived(std::uint32_t index) {
+  const Agent& agent = agents_[index];
+  return agent.load.arrival_flag == kNoFlag ||
+         has_counted(agent.load.arrival_flag, agent.load.arrived_before + agent.load_end, index);
 }
 
 void Gpu::run_agent(std::uint32_t index) {
@@ -70,7 +84,7 @@ void Gpu::run_agent(std::uint32_t index) {
     Agent& agent = agents_[index];
     if (agent.finished || agent.queued) return;
     if (agent.at_fence) {
-      if (agent.stores_out != 0) return;
+      if (agent.stores_out != 0 || now() < agent.last_acknowledge) return;
       agent.at_fence = false;
     } else {
       if (agent.waits && !flags_counted(index)) return;
@@ -78,8 +92,10 @@ void Gpu::run_agent(std::uint32_t index) {
       if (agent.store_round < agent.computed && !issue_stores(index)) return;
       if (agent.load_round < agent.rounds && !issue_loads(index)) return;
       if (agent.store_round != agent.rounds) return;
-      if (agent.phase.post_count > 0 && agent.stores_out != 0) {
+      if (agent.phase.post_count > 0 && agent.phase.fenced && agent.phase.store_count > 0) {
         agent.at_fence = true;
+        if (agent.stores_out != 0) return;
+        end_fence(index);
         return;
       }
     }
@@ -146,6 +162,7 @@ bool Gpu::issue_loads(std::uint32_t index) {
   const std::uint32_t last = std::min(agent.rounds, agent.computed + agent.stages);
   while (agent.load_round < last) {
     while (agent.load_stream < agent.load_count) {
+      if (!round_arrived(index)) return false;  // the flag resumes it
       while (agent.load_line < agent.load_end) {
         if (agent.loads_out >= agent.lines_in_flight) return false;  // an own response resumes it
         if (unit.loads_out >= unit.outstanding_limit) {
@@ -202,6 +219,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
     event.packet = is_load ? (multicast ? PacketKind::multicast_read : PacketKind::read)
                            : (multicast ? PacketKind::multicast_write : PacketKind::write);
     event.kind = EventKind::egress;
+    if (!is_load) event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
   }
   push(leaves + request_latency_, event);
 }
@@ -211,16 +229,19 @@ bool Gpu::finish_phase(std::uint32_t index) {
   for (std::uint32_t i = 0; i < agents_[index].phase.post_count; ++i) post(index, agents_[index].phase.posts[i]);
   Agent& agent = agents_[index];
   ++agent.phase_index;
-  const Running& kernel = running_[agent.kernel];
-  if (agent.script != nullptr ? agent.phase_index == agent.script->phases.size()
-                              : agent.phase_index == kernel.program->phases()) {
-    finish_agent(index);
-    return false;
-  }
-  if (agent.script != nullptr) {
-    agent.phase = agent.script->phases[agent.phase_index];
+  if (agent.cursor != nullptr) {
+    agent.phase = Phase{};
+    if (!agent.cursor->next(agent.phase)) {
+      finish_agent(index);
+      return false;
+    }
   } else {
-    agent.phase = kernel.program->phase(agent.block_number, agent.phase_index);
+    const KernelProgram& program = *running_[agent.kernel].program;
+    if (agent.phase_index == program.phases()) {
+      finish_agent(index);
+      return false;
+    }
+    agent.phase = program.phase(agent.block_number, agent.phase_index);
   }
   enter_phase(index);
   return true;
@@ -238,6 +259,7 @@ void Gpu::post(std::uint32_t index, const FlagPost& flag) {
 void Gpu::finish_agent(std::uint32_t index) {
   Agent& agent = agents_[index];
   agent.finished = true;
+  agent.cursor.reset();
   const std::uint32_t block = agent.block;
   if (agent.stores_out == 0) free_agents_.push_back(index);  // else when the last one is done
   if (--blocks_[block].agents_left == 0) end_block(block);
@@ -280,6 +302,13 @@ void Gpu::wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t
   }
 }
 
+// The stores before the fence are done, or will be at the last acknowledgement: the fence then takes its own time.
+void Gpu::end_fence(std::uint32_t index) {
+  Agent& agent = agents_[index];
+  agent.last_acknowledge = std::max(agent.last_acknowledge, now()) + agent.phase.fence;
+  push(agent.last_acknowledge, Event{.kind = EventKind::resume, .agent = index});
+}
+
 // `count` stores of the agent are done at `when`, as the slice or the acknowledgement says.
 void Gpu::stores_done(std::uint32_t index, std::uint32_t count, SubCycle when) {
   Agent& agent = agents_[index];
@@ -300,7 +329,7 @@ void Gpu::stores_done(std::uint32_t index, std::uint32_t count, SubCycle when) {
     if (agent.stores_out == 0) free_agents_.push_back(index);
     if (kernel.stores_out == 0) end_kernel_if_drained(slot);
   } else if (agent.at_fence && agent.stores_out == 0) {
-    push(agent.last_acknowledge, Event{.kind = EventKind::resume, .agent = index});
+    end_fence(index);
   }
 }
 

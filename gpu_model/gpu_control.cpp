@@ -52,7 +52,7 @@ void Gpu::start_op(OpId op) {
     kernel.on_copy_engine = described.kind == ProgramOpKind::copy;
     kernel.needs = block_needs(spec_.compute_unit, kernel.script->threads_per_block,
                                kernel.script->registers_per_thread, kernel.script->shared_memory_bytes);
-    kernel.blocks = kernel.script->blocks.size();
+    kernel.blocks = kernel.script->blocks();
   }
   const auto before = [this](std::uint32_t a, std::uint32_t b) {
     return running_[a].priority != running_[b].priority ? running_[a].priority > running_[b].priority
@@ -124,8 +124,9 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index) {
   }
   distributor_free_ = std::max(distributor_free_, now()) + kBlockStart;
   const std::uint64_t number = kernel.next_block++;
-  const std::uint32_t groups =
-      kernel.script == nullptr ? 1 : static_cast<std::uint32_t>(kernel.script->blocks[number].size());
+  const BlockPrograms* programs = kernel.script == nullptr ? nullptr : kernel.script->programs.get();
+  const auto block_number = static_cast<std::uint32_t>(number);
+  const std::uint32_t groups = programs == nullptr ? 1 : programs->groups(block_number);
   blocks_[block] = {unit_index, slot, groups, distributor_free_};
   ledgers_[kernel.op.value].block_queue += static_cast<double>(distributor_free_ - kernel.start);
   for (std::uint32_t group = 0; group < groups; ++group) {
@@ -143,14 +144,13 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index) {
     agent.block = block;
     agent.block_number = number;
     agent.kernel = slot;
-    if (kernel.script == nullptr) {
+    if (programs == nullptr) {
       agent.lines_in_flight = kernel.program->lines_in_flight();
       agent.phase = kernel.program->phase(number, 0);
     } else {
-      agent.script = &kernel.script->blocks[number][group];
-      agent.lines_in_flight = agent.script->lines_in_flight;
-      WEFT_CHECK(!agent.script->phases.empty(), "a script without phases");
-      agent.phase = agent.script->phases.front();
+      agent.lines_in_flight = programs->lines_in_flight(block_number, group);
+      agent.cursor = programs->start(block_number, group);
+      static_cast<void>(agent.cursor->next(agent.phase));  // without one, the empty phase it has is through at once
     }
     enter_phase(index);
     const SubCycle latency = kernel.script == nullptr ? 0 : kernel.script->start_latency;

@@ -59,9 +59,20 @@ void Gpu::on_store_at_l2(const Event& event) {
 void Gpu::count_flag(std::uint32_t index) {
   Flag& flag = flags_[index];
   ++flag.count;
-  if (flag.waiter == WaitQueue::kNone || flag.count < flag.value) return;
-  push(now() + response_latency_, Event{.kind = EventKind::resume, .agent = flag.waiter});  // the poll comes back
-  flag.waiter = WaitQueue::kNone;
+  std::uint32_t* link = &flag.waiter;
+  while (*link != WaitQueue::kNone) {
+    Agent& agent = agents_[*link];
+    if (flag.count < agent.awaited) {
+      link = &agent.next_flag_waiter;
+      continue;
+    }
+    // Who waits for a separate flag goes on when the poll that sees it has come back. Where the flags are in the data,
+    // that poll is the load.
+    const SubCycle seen = poll_wait_ + (agent.waits ? response_latency_ : -request_latency_);
+    push(now() + seen, Event{.kind = EventKind::resume, .agent = *link});
+    agent.waits_for_flag = false;
+    *link = agent.next_flag_waiter;
+  }
 }
 
 void Gpu::on_egress(const Event& event) {
@@ -73,7 +84,7 @@ void Gpu::on_egress(const Event& event) {
   const bool multicast = packet.kind == PacketKind::multicast_write;
   if (packet.kind == PacketKind::write || multicast) packet.payload = kLineBytes;
   if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) packet.payload = kFlagBytes;
-  packet.entry = multicast ? 1 : 0;
+  packet.entry = multicast ? 1 : packet.kind == PacketKind::write ? event.arrival() : 0;
   for (std::uint32_t i = 0; i < event.lines; ++i) {
     packet.line = event.line + i;
     const LinkPorts::Lane lane = ports_.lane_of(packet.line, event.gpu);
@@ -82,15 +93,10 @@ void Gpu::on_egress(const Event& event) {
   }
 }
 
-void Gpu::submit(const Packet& packet, std::uint16_t bundle) {
-  Time start;
-  // Who waits for a credit waits in the transmitter; agents are bounded by their outstanding requests.
-  static_cast<void>(ports_.transmitter(bundle).submit(packet, clock_.to_time(now()), 0, start));
-}
+void Gpu::submit(const Packet& packet, std::uint16_t bundle) { ports_.submit(packet, bundle, clock_.to_time(now())); }
 
 void Gpu::give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when) {
-  ports_.bundle(bundle).out->credits.send(
-      {clock_.to_time(when) + ports_.latency(), packet.lane, virtual_channel(packet.kind)});
+  ports_.give_credit(packet, bundle, clock_.to_time(when));
 }
 
 void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
@@ -109,7 +115,12 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
       const L2Cache::Access access = l2_.write({.first = packet.line}, true, now());
       count_communication(access, 1, true);
       give_credit(packet, bundle, access.started);
-      acknowledge(packet, bundle, access.done);
+      Packet written = packet;
+      if (packet.kind == PacketKind::write && packet.entry != 0) {
+        count_flag(packet.entry - 1);
+        written.entry = 0;
+      }
+      acknowledge(written, bundle, access.done);
       return;
     }
     case PacketKind::flag:

@@ -1,10 +1,12 @@
-// What a group of warps does: a script of phases. One phase moves lines in rounds: load, compute, store. Kernels have
-// one or two phases a block, collectives one for each slice they pass on. This is the warp program of a kernel, as
-// data.
+// What a group of warps does: phases, one after the other. One phase moves lines in rounds: load, compute, store.
+// Kernels have one or two phases a block, collectives one for each piece they pass on. A phase is data, computed when
+// its warps come to it: a collective's plan does not grow with its steps.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "gpu_model/clock_domain.h"
@@ -12,6 +14,8 @@
 #include "sim/program.h"
 
 namespace weft {
+
+inline constexpr std::uint32_t kNoFlag = ~std::uint32_t{0};
 
 enum class Target : std::uint8_t { local, remote, multicast };
 
@@ -24,6 +28,10 @@ struct LineStream {
   bool through_l1 = false;
   std::uint8_t first_sectors = 15;  // of the first line, as a mask; all others are whole
   std::uint8_t last_sectors = 15;
+  // Flags inside the data (NCCL's LL protocols). A store counts each of its lines at this flag of the GPU it goes to. A
+  // load's round begins when this flag of its own GPU has counted `arrived_before` and the lines up to the round's end.
+  std::uint32_t arrival_flag = kNoFlag;
+  std::uint32_t arrived_before = 0;
 };
 
 struct FlagWait {
@@ -40,6 +48,8 @@ struct FlagPost {
 struct Phase {
   static constexpr std::size_t kMaxLoads = 6;
   static constexpr std::size_t kMaxStores = 4;
+  static constexpr std::size_t kMaxWaits = 8;  // three peers that send, three that take, two other groups
+  static constexpr std::size_t kMaxPosts = 8;
 
   std::array<LineStream, kMaxLoads> loads{};
   std::array<LineStream, kMaxStores> stores{};
@@ -49,10 +59,12 @@ struct Phase {
   std::uint8_t post_count = 0;
   Pipe pipe = Pipe::fp32;
   std::uint32_t rounds = 1;
-  std::uint32_t stages = 1;         // rounds whose loads may be in flight
-  SubCycle compute = 0;             // pipe time of a round
-  std::array<FlagWait, 2> waits{};  // before the first round
-  std::array<FlagPost, 2> posts{};  // after the last; a post waits until all stores of the phase are done (a fence)
+  std::uint32_t stages = 1;                 // rounds whose loads may be in flight
+  SubCycle compute = 0;                     // pipe time of a round
+  SubCycle fence = 0;                       // what a fence before the posts takes once the phase's stores are done
+  bool fenced = true;                       // false: the posts do not wait for the stores
+  std::array<FlagWait, kMaxWaits> waits{};  // before the first round
+  std::array<FlagPost, kMaxPosts> posts{};  // after the last round
 
   void load(const LineStream& stream) { loads.at(load_count++) = stream; }
   void store(const LineStream& stream) { stores.at(store_count++) = stream; }
@@ -60,19 +72,72 @@ struct Phase {
   void post(const FlagPost& p) { posts.at(post_count++) = p; }
 };
 
-// The warps of one block that follow one script together.
-struct WarpScript {
-  std::vector<Phase> phases;
-  std::uint32_t lines_in_flight = 0;  // loads these warps keep outstanding
+// The phases of one group of warps, in order.
+class PhaseCursor {
+ public:
+  virtual ~PhaseCursor() = default;
+  // False: there is no further one, and `phase` is as it was.
+  virtual bool next(Phase& phase) = 0;
 };
 
-// A kernel of blocks that each have a script of their own: a collective's part on one GPU, or a copy.
+// What the blocks of a kernel do. Each group of warps of a block goes through phases of its own.
+class BlockPrograms {
+ public:
+  virtual ~BlockPrograms() = default;
+  [[nodiscard]] virtual std::uint32_t blocks() const = 0;
+  [[nodiscard]] virtual std::uint32_t groups(std::uint32_t block) const = 0;
+  // Loads that the warps of a group keep outstanding.
+  [[nodiscard]] virtual std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t group) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const = 0;
+};
+
+// Phases written down: for what has few of them.
+struct WarpScript {
+  std::vector<Phase> phases;
+  std::uint32_t lines_in_flight = 0;
+};
+
+class WrittenPrograms final : public BlockPrograms {
+ public:
+  explicit WrittenPrograms(std::vector<std::vector<WarpScript>> blocks) : blocks_(std::move(blocks)) {}
+
+  [[nodiscard]] std::uint32_t blocks() const override { return static_cast<std::uint32_t>(blocks_.size()); }
+  [[nodiscard]] std::uint32_t groups(std::uint32_t block) const override {
+    return static_cast<std::uint32_t>(blocks_[block].size());
+  }
+  [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t group) const override {
+    return blocks_[block][group].lines_in_flight;
+  }
+  [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
+    return std::make_unique<Cursor>(blocks_[block][group].phases);
+  }
+
+ private:
+  class Cursor final : public PhaseCursor {
+   public:
+    explicit Cursor(const std::vector<Phase>& phases) : phases_(&phases) {}
+    bool next(Phase& phase) override {
+      if (next_ == phases_->size()) return false;
+      phase = (*phases_)[next_++];
+      return true;
+    }
+
+   private:
+    const std::vector<Phase>* phases_;
+    std::size_t next_ = 0;
+  };
+  std::vector<std::vector<WarpScript>> blocks_;  // by block, the groups of warps
+};
+
+// A kernel whose blocks follow programs of their own: a collective's part on one GPU, or a copy.
 struct ScriptedKernel {
   std::uint32_t threads_per_block = 0;
   std::uint32_t registers_per_thread = 0;
   std::uint32_t shared_memory_bytes = 0;
-  SubCycle start_latency = 0;                   // from a block's start to its first phase
-  std::vector<std::vector<WarpScript>> blocks;  // by block, the groups of warps
+  SubCycle start_latency = 0;                     // from a block's start to its first phase
+  std::shared_ptr<const BlockPrograms> programs;  // null: no blocks
+
+  [[nodiscard]] std::uint32_t blocks() const { return programs == nullptr ? 0 : programs->blocks(); }
 };
 
 }  // namespace weft

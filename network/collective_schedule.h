@@ -5,7 +5,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "sim/program.h"
 
@@ -15,7 +18,8 @@ enum class ScheduleBuffer : std::uint8_t { none, input, output, scratch };
 
 // One step moves one piece. Its value is the sum of what `receives_from` sent, of the source if there is one, and of
 // what stands at the destination if it accumulates. It is written to the destination, if there is one, and goes to all
-// of `sends_to`. Offsets and sizes in bytes.
+// of `sends_to`. Offsets and sizes in bytes. A step that moves a piece within one rank only copies source to
+// destination; where both are the same memory (a collective in place) that copy is nothing.
 struct ScheduleStep {
   static constexpr std::size_t kMaxPeers = 3;  // three children: NCCL_MAX_TREE_ARITY
   static constexpr std::size_t kMaxAfter = 2;
@@ -24,7 +28,7 @@ struct ScheduleStep {
   struct After {
     std::uint32_t block = 0;
     std::uint32_t group = 0;
-    std::uint64_t steps = 0;
+    std::uint64_t steps = 0;  // idle ones count
   };
 
   std::int64_t bytes = 0;  // 0: nothing moves, only the order counts (a barrier's token)
@@ -39,10 +43,41 @@ struct ScheduleStep {
   std::array<std::uint32_t, kMaxPeers> receives_from{};  // ranks of the group
   std::array<std::uint32_t, kMaxPeers> sends_to{};
   std::array<After, kMaxAfter> after{};
+
+  // Nothing to do: the place of a piece that a message too short for all of them does not have. Both ends of a
+  // connection leave it out.
+  [[nodiscard]] bool idle() const { return bytes == 0 && receive_count == 0 && send_count == 0 && after_count == 0; }
+
+  ScheduleStep& read(ScheduleBuffer buffer, std::int64_t offset) {
+    source = buffer;
+    source_offset = offset;
+    return *this;
+  }
+  ScheduleStep& write(ScheduleBuffer buffer, std::int64_t offset) {
+    destination = buffer;
+    destination_offset = offset;
+    return *this;
+  }
+  ScheduleStep& add_to(ScheduleBuffer buffer, std::int64_t offset) {
+    accumulates = true;
+    return write(buffer, offset);
+  }
+  ScheduleStep& receive(std::uint32_t rank) {
+    receives_from.at(receive_count++) = rank;
+    return *this;
+  }
+  ScheduleStep& send(std::uint32_t rank) {
+    sends_to.at(send_count++) = rank;
+    return *this;
+  }
+  ScheduleStep& start_after(const After& earlier) {
+    after.at(after_count++) = earlier;
+    return *this;
+  }
 };
 
 // A connection is (from, to, channel): what is sent on it is received in the same order, piece by piece, each of the
-// same size on both ends.
+// same size on both ends. At each end one group of warps uses it.
 class CollectiveSchedule {
  public:
   virtual ~CollectiveSchedule() = default;
@@ -52,6 +87,10 @@ class CollectiveSchedule {
   [[nodiscard]] virtual std::int64_t input_bytes(std::uint32_t rank) const = 0;
   [[nodiscard]] virtual std::int64_t output_bytes(std::uint32_t rank) const = 0;
   [[nodiscard]] virtual std::int64_t scratch_bytes(std::uint32_t /*rank*/) const { return 0; }
+  // Works only where one buffer is a part of the other, and uses only the larger one: an all_gather's output, which
+  // holds the rank's part from the beginning; a reduce_scatter's input, which holds it at the end; either of an
+  // all_reduce, called output. A run whose buffers lie apart copies first, or last.
+  [[nodiscard]] virtual bool in_place() const { return false; }
 
   // Thread blocks of a rank, the channel whose connections a block uses, and the groups of warps of a block that work
   // at the same time, each through its own steps in order.
@@ -62,18 +101,32 @@ class CollectiveSchedule {
   // In constant time.
   [[nodiscard]] virtual ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
                                           std::uint64_t index) const = 0;
+
+  // What can be known of a group of warps without going through its steps, for buffers and flags: the ranks it sends
+  // to, and whether others of its rank wait for it. May name more than a short message needs. A schedule that does not
+  // say goes through all steps.
+  [[nodiscard]] virtual std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t block,
+                                                            std::uint32_t group) const;
+  [[nodiscard]] virtual bool is_waited_for(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const;
+
+  // Names a step in messages.
+  [[nodiscard]] virtual std::string describe(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
+                                             std::uint64_t index) const;
 };
 
 // What a generator is asked for.
 struct ScheduleRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  std::int64_t bytes = 0;          // of one rank's input, as CollectiveDemand::bytes
-  std::int64_t element_bytes = 4;  // pieces are whole elements
+  std::int64_t bytes = 0;          // of one rank's input, as CollectiveDemand::bytes; whole elements
+  std::int64_t element_bytes = 4;  // 1, 2, 4 or 8: pieces are whole elements
   std::uint32_t ranks = 0;
-  std::uint32_t root = 0;              // broadcast, reduce, gather, scatter
-  std::uint32_t channels = 1;          // thread blocks
-  std::int64_t piece_bytes = 0;        // the most that one step carries: a slot of a connection's buffer
-  std::uint32_t pieces_per_chunk = 1;  // pieces in which a chunk is passed on (NCCL's slices)
+  std::uint32_t root = 0;              // broadcast, reduce, gather, scatter; who sends in send_receive
+  std::uint32_t channels = 1;          // thread blocks; the schedule says how many it uses
+  std::int64_t piece_bytes = 1 << 20;  // the most that one step carries: a slot of a connection's buffer
+  std::uint32_t pieces_per_chunk = 2;  // pieces in which a chunk is passed on (NCCL's slices); a ring needs
+                                       // connections with more slots than these
+  std::uint32_t ranks_per_node = 0;    // hierarchical: ranks 0 ... ranks_per_node - 1 are the first node
+  bool alternate_directions = false;   // ring: odd channels go round the other way; NCCL's do not
 };
 
 }  // namespace weft

@@ -8,7 +8,23 @@
 
 namespace weft {
 
-enum class AllReduceAlgorithm { automatic, ring, in_switch };
+// Those of CollectiveAlgorithm, and the switch's.
+enum class AllReduceAlgorithm {
+  automatic,
+  ring,
+  in_switch,
+  tree,
+  double_binary_tree,
+  halving_doubling,
+  direct,
+  hierarchical
+};
+
+// How a piece gets from one GPU to the next (NCCL src/device/prims_simple.h, prims_ll.h, prims_ll128.h). Simple: data,
+// a fence, a flag. LL: 8 B of data beside 8 B of flag. LL128: 120 B of data and 8 B of flag in a line. The latter two
+// need no fence, and who waits for data polls the data.
+enum class CollectiveProtocol { automatic, simple, ll, ll128 };
+[[nodiscard]] const char* to_string(CollectiveProtocol protocol);
 
 struct RingSpec {
   std::uint32_t channels = 0;           // thread blocks of the collective
@@ -25,15 +41,27 @@ struct InSwitchSpec {
   bool registered = false;         // user buffers known to the switch: no staging copies
   std::uint32_t reduce_warps = 5;  // of a block
   std::uint32_t copy_warps = 6;    // each for staging in and out
+  Time start_latency;              // beyond base_latency
+};
+
+// What the library's tuner believes of the machine (NCCL src/graph/tuning.cc and topo.h). GB/s of 10^9. Its limits of
+// LL and LL128 were measured: they also limit what the blocks of these protocols move.
+struct TunerSpec {
+  double link_GBps = 0;              // of one link, each way; 0: 0.8 of its rate
+  double ll_max_GBps = 141;          // bus bandwidth of LL at most, on one node
+  double ll128_channel_GBps = 36.7;  // bus bandwidth of LL128 of a channel; 0: the library does not use LL128 here
+  double in_switch_efficiency = 0.85;
 };
 
 struct CollectiveSpec {
   RingSpec ring;
   InSwitchSpec in_switch;
+  TunerSpec tuner;
   std::uint32_t registers_per_thread = 96;
   std::uint32_t shared_memory_bytes = 0;  // of a block
   std::uint32_t bytes_in_flight_per_warp = 2048;
   Time base_latency;  // start of a collective kernel to its first load: argument and channel set-up
+  Time fence;         // a system-wide fence, beyond the acknowledgement of the block's own stores
 };
 
 }  // namespace weft

@@ -25,6 +25,7 @@ enum class PacketKind : std::uint8_t {
 };
 
 // Requests may wait for responses, never the other way round: two virtual channels keep them from blocking each other.
+// Routes over several hops may split each of them into classes (routing.h).
 enum class VirtualChannel : std::uint8_t { request, response };
 inline constexpr std::size_t kVirtualChannels = 2;
 
@@ -36,13 +37,15 @@ struct Packet {
   Time when;                      // arrival of the last flit at the next chip
   LineAddress line = 0;           // or the flag
   std::uint32_t agent = 0;        // who asked, on the source GPU: comes back with the answer
-  std::uint32_t entry = 0;        // of a reduction table; copies of a multicast carry it
+  std::uint32_t entry = 0;        // of a reduction table; copies of a multicast carry it. Of a write to one GPU: the
+                                  // flag that it counts there, plus one, or 0
   std::uint16_t source = 0;       // the GPU that asked, also in responses to it
   std::uint16_t destination = 0;  // the GPU that is asked
   PacketKind kind = PacketKind::read;
-  std::uint8_t lane = 0;     // of the link it last travelled on
-  std::uint8_t payload = 0;  // bytes; 0 to 128
-  std::uint8_t count = 1;    // of an acknowledgement
+  std::uint8_t lane = 0;      // of the link it last travelled on
+  std::uint8_t payload = 0;   // bytes; 0 to 128
+  std::uint8_t count = 1;     // of an acknowledgement
+  std::uint8_t vc_class = 0;  // of its virtual channel, on the link it last travelled on
 };
 
 // A receiver's buffer place that is free again for a lane and virtual channel of the opposite direction.
@@ -50,6 +53,7 @@ struct Credit {
   Time when;  // at the sender of the packets
   std::uint8_t lane = 0;
   VirtualChannel channel = VirtualChannel::request;
+  std::uint8_t vc_class = 0;
 };
 
 }  // namespace weft

@@ -77,6 +77,12 @@ const char* to_string(CollectiveKind kind) {
       return "all_to_all";
     case CollectiveKind::barrier:
       return "barrier";
+    case CollectiveKind::gather:
+      return "gather";
+    case CollectiveKind::scatter:
+      return "scatter";
+    case CollectiveKind::send_receive:
+      return "send_receive";
   }
   throw InternalError("unknown collective");
 }

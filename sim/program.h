@@ -65,7 +65,18 @@ struct KernelDemand {
   double memory_scale = 1;            // on bytes, where the guess of the bytes was too high
 };
 
-enum class CollectiveKind { all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, barrier };
+enum class CollectiveKind {
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  broadcast,
+  reduce,
+  all_to_all,
+  barrier,
+  gather,
+  scatter,
+  send_receive,  // one rank to one other
+};
 [[nodiscard]] const char* to_string(CollectiveKind kind);
 
 // One rank's part of a collective. Ranks meet by (group, sequence): the n-th collective of a group on one rank belongs

@@ -81,6 +81,51 @@ TEST(RunEndToEnd, PrintsTheResultOfAnyRunAsJson) {
   EXPECT_EQ(result.at("collectives").at(0).at("algorithm"), "ring");
 }
 
+TEST(CollectiveEndToEnd, PrintsARowASizeInTheColumnsOfNcclTests) {
+  const TemporaryFolder folder;
+  folder.write("e.json", R"({"system": "hgx-h100", "gpus": 2})");  // no workload: the command brings it
+  const Ran ran = weft("collective e.json --collective all_reduce --min 1KiB --max 4KiB --json -j 2", folder);
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  const Json rows = parse_json(ran.output, "stdout").at("rows");
+  ASSERT_EQ(rows.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Json& row = rows.at(i);
+    EXPECT_EQ(row.at("size"), 1024 << i);
+    EXPECT_EQ(row.at("count"), 256 << i);
+    EXPECT_EQ(row.at("type"), "float");
+    EXPECT_EQ(row.at("redop"), "sum");
+    EXPECT_EQ(row.at("algorithm"), "ring");
+    EXPECT_EQ(row.at("protocol"), "LL");
+    const double time = row.at("time_us");
+    EXPECT_GT(time, 5);
+    EXPECT_LT(time, 12);  // two steps of LL behind the start of a kernel
+    EXPECT_NEAR(row.at("algbw_GBps").get<double>(), (1024 << i) / time * 1e-3, 1e-9);
+  }
+  const Ran text = weft("collective e.json --collective all_gather --min 1KiB --max 1KiB --channels 1", folder);
+  ASSERT_EQ(text.code, 0) << text.errors;
+  EXPECT_THAT(text.output, HasSubstr("busbw"));
+  EXPECT_EQ(std::count(text.output.begin(), text.output.end(), '\n'), 3);
+}
+
+// A process that drives all GPUs issues to them one after another: no message takes less.
+TEST(CollectiveEndToEnd, TheHostsIssueIsTheFloorOfShortMessages) {
+  const TemporaryFolder folder;
+  folder.write("e.json", R"({"system": "dgx-a100", "gpus": 8, "host": {"gpus_per_process": 8}})");
+  const Ran ran = weft("collective e.json --min 4KiB --max 4KiB --json", folder);
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  EXPECT_NEAR(parse_json(ran.output, "stdout").at("rows").at(0).at("time_us").get<double>(), 8 * 5.25, 1);
+}
+
+TEST(CollectiveEndToEnd, WhatCannotBeIsRefused) {
+  const TemporaryFolder folder;
+  folder.write("e.json", R"({"system": "dgx-a100", "gpus": 2})");
+  EXPECT_EQ(weft("collective e.json --algorithm star", folder).code, 2);
+  EXPECT_EQ(weft("collective e.json --min 2KiB --max 1KiB", folder).code, 65);
+  const Ran ran = weft("collective e.json --max 1KiB --algorithm in_switch", folder);
+  EXPECT_EQ(ran.code, 65);
+  EXPECT_THAT(ran.errors, HasSubstr("switch_reduce"));
+}
+
 // One line, and nothing else but what was there.
 void expect_refused(const Ran& ran, int code, const std::string& part, const TemporaryFolder& folder,
                     std::size_t files) {

@@ -60,7 +60,7 @@ TEST(Gather, ReportsACollectiveAsNcclTestsDoes) {
   const RunResult result = simulate(read_run_config(document, "test.json"), {});
   EXPECT_EQ(result.status, "ok");
   ASSERT_EQ(result.collectives.size(), 2U);
-  double before = 0;
+  double before = -1;
   for (const CollectiveResult& row : result.collectives) {
     EXPECT_EQ(row.kind, "all_reduce");
     EXPECT_EQ(row.algorithm, "ring");

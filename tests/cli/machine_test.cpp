@@ -11,7 +11,8 @@
 #include "cli/programs.h"
 #include "cli/run_config.h"
 #include "cli/system_of.h"
-#include "network/ring_schedule.h"
+#include "network/collective_algorithm.h"
+#include "network/protocol.h"
 
 namespace weft {
 namespace {
@@ -19,11 +20,12 @@ namespace {
 constexpr std::int64_t kFlagBytes = 16;  // of a flag on a link
 
 // An all-reduce on H100s with few compute units.
-RunConfig all_reduce(std::int64_t bytes, const std::string& algorithm, std::uint32_t gpus = 8) {
+RunConfig all_reduce(std::int64_t bytes, const std::string& algorithm, std::uint32_t gpus = 8,
+                     const std::string& protocol = "Simple") {
   const Json document{{"system", "hgx-h100"},
                       {"gpus", gpus},
                       {"workload", {{"collective", "all_reduce"}, {"bytes", bytes}}},
-                      {"all_reduce", {{"algorithm", algorithm}}}};
+                      {"all_reduce", {{"algorithm", algorithm}, {"protocol", protocol}}}};
   RunConfig config = read_run_config(document, "test.json");
   config.system.gpu.compute_units = 24;
   return config;
@@ -55,19 +57,44 @@ struct Ran {
   bool finished = false;
 };
 
-// Flags that a rank of a ring sends: one with each slice it passes on, one for each it took.
-std::int64_t ring_flag_bytes(const RunConfig& config, std::int64_t bytes, std::uint32_t rank, std::uint32_t channels) {
-  std::int64_t flags = 0;
+// What a rank of a ring sends: its pieces, a flag with each, and one for each piece it took. Chunks are whole multiples
+// of 4 KiB, so that ranks differ by some of them; together they send 2 (N-1) times the message.
+std::int64_t ring_sent_bytes(const RunConfig& config, std::int64_t bytes, std::uint32_t rank, std::uint32_t channels) {
+  const ProtocolShape shape = protocol_shape(config.system.collectives, CollectiveProtocol::simple, true);
+  const auto ring = make_schedule(CollectiveAlgorithm::ring, {.bytes = bytes,
+                                                              .ranks = config.gpus,
+                                                              .channels = channels,
+                                                              .piece_bytes = shape.piece_bytes,
+                                                              .pieces_per_chunk = shape.pieces_per_chunk});
+  std::int64_t sent = 0;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
-    for (const RingSlice& slice : ring_schedule(CollectiveKind::all_reduce, config.system.collectives.ring, bytes, rank,
-                                                config.gpus, channel, channels)) {
-      flags += (slice.sends ? 1 : 0) + (slice.receives ? 1 : 0);
+    for (std::uint64_t i = 0; i < ring->steps(rank, channel, 0); ++i) {
+      const ScheduleStep step = ring->step(rank, channel, 0, i);
+      sent += step.send_count * step.bytes + (step.send_count + step.receive_count) * kFlagBytes;
     }
   }
-  return flags * kFlagBytes;
+  return sent;
 }
 
 constexpr std::int64_t kSize = 4 << 20;
+
+// What `work` returns, from a child process: an engine runs once a process. False when the child fails.
+template <class Work, class Seen>
+bool in_child(Work work, Seen& seen) {
+  std::array<int, 2> ends{};
+  if (pipe(ends.data()) != 0) return false;
+  const pid_t child = fork();
+  if (child == 0) {
+    const Seen result = work();
+    _exit(write(ends[1], &result, sizeof result) == static_cast<ssize_t>(sizeof result) ? 0 : 1);
+  }
+  close(ends[1]);
+  const bool got = read(ends[0], &seen, sizeof seen) == static_cast<ssize_t>(sizeof seen);
+  close(ends[0]);
+  int status = -1;
+  waitpid(child, &status, 0);
+  return got && status == 0;
+}
 
 TEST(MachineFormula, RingMovesTwiceTheSizeLessAShare) {
   const RunConfig config = all_reduce(kSize, "ring");
@@ -76,13 +103,25 @@ TEST(MachineFormula, RingMovesTwiceTheSizeLessAShare) {
   const auto bytes = ran.bytes();
   const std::uint32_t channels = ran.scripts.collectives().front().plan.channels;
   for (std::uint32_t g = 0; g < 8; ++g) {
-    const std::int64_t expected = 2 * kSize * 7 / 8 + ring_flag_bytes(config, kSize, g, channels);
-    EXPECT_EQ(bytes.at("gpu" + std::to_string(g) + "->"), expected) << g;
+    const std::int64_t sent = bytes.at("gpu" + std::to_string(g) + "->");
+    EXPECT_EQ(sent, ring_sent_bytes(config, kSize, g, channels)) << g;
+    EXPECT_NEAR(static_cast<double>(sent), 2.0 * kSize * 7 / 8, 0.01 * kSize) << g;
   }
   for (std::uint32_t g = 0; g < 8; ++g) {
     const auto got = static_cast<double>(bytes.at("->gpu" + std::to_string(g)));
     EXPECT_NEAR(got, 2.0 * kSize * 7 / 8, 0.01 * kSize) << g;
   }
+}
+
+TEST(MachineFormula, LlMovesTwiceWhatSimpleMoves) {
+  const RunConfig config = all_reduce(256 << 10, "ring", 8, "LL");
+  const Ran ran(config);
+  ASSERT_TRUE(ran.finished);
+  const std::uint32_t channels = ran.scripts.collectives().front().plan.channels;
+  EXPECT_EQ(channels, 8U);  // 32 KiB a channel
+  // 4 KiB a step and channel, 14 steps, each taken with a flag: no flag says that something has come.
+  const std::int64_t expected = channels * 14 * (2 * (4 << 10) + kFlagBytes);
+  for (std::uint32_t g = 0; g < 8; ++g) EXPECT_EQ(ran.bytes().at("gpu" + std::to_string(g) + "->"), expected) << g;
 }
 
 TEST(MachineFormula, InSwitchMovesTheSizeAndAShare) {
@@ -119,7 +158,7 @@ TEST(Machine, InSwitchWithATableOfOneEntryStallsAndFinishes) {
 
 TEST(Machine, FullyConnectedGpusNeedNoSwitch) {
   RunConfig config = all_reduce(1 << 20, "ring", 4);
-  config.system.network.topology = Topology::fully_connected;
+  config.system.network.topology = TopologyKind::fully_connected;
   config.system.network.links_per_gpu = 12;
   config.system.network.switches = 0;
   config.system.switch_reduce.reset();
@@ -129,8 +168,51 @@ TEST(Machine, FullyConnectedGpusNeedNoSwitch) {
   EXPECT_EQ(ran.machine->links().size(), 4U * 3 * 4);
   const std::uint32_t channels = ran.scripts.collectives().front().plan.channels;
   for (std::uint32_t g = 0; g < 4; ++g) {
-    EXPECT_EQ(ran.bytes().at("gpu" + std::to_string(g) + "->"),
-              2 * (1 << 20) * 3 / 4 + ring_flag_bytes(config, 1 << 20, g, channels));
+    EXPECT_EQ(ran.bytes().at("gpu" + std::to_string(g) + "->"), ring_sent_bytes(config, 1 << 20, g, channels));
+  }
+}
+
+// H100s in another network.
+RunConfig routed_all_reduce(const char* network, std::uint32_t gpus = 8) {
+  RunConfig config = all_reduce(1 << 20, "ring", gpus);
+  Json document{{"system", {{"base", "hgx-h100"}, {"max_gpus", gpus}}}, {"gpus", gpus}};
+  document["workload"] = {{"collective", "all_reduce"}, {"bytes", 1 << 20}};
+  document["switch_reduce"] = nullptr;
+  document["network"] = Json::parse(network);
+  config.system = read_run_config(document, "test.json").system;
+  config.system.gpu.compute_units = 24;
+  return config;
+}
+
+TEST(MachineFormula, ARingMovesTheSameBytesOverAnyNetwork) {
+  const char* networks[] = {
+      R"({"topology": "torus", "dimensions": [4, 2], "lanes": 4})",
+      R"({"topology": "fat_tree", "tree": {"levels": 2, "radix": 4}, "routing": {"paths": "spray"}})",
+      R"({"topology": "hybrid_cube_mesh", "faults": [{"link": "router0->router3", "factor": 0}]})",
+      R"({"topology": "switched", "links_per_gpu": 6, "switches": 2, "faults": [{"link": "gpu3->switch1.0", "factor": 0}]})",
+      R"({"topology": "switched", "links_per_gpu": 6, "switches": 2, "cluster": {
+          "gpus_per_node": 4, "nics_per_node": 4, "nic_link": {"preset": "pcie5"}, "nic_latency_ns": 300,
+          "link": {"preset": "infiniband-ndr"}, "switch": {"latency_ns": 150},
+          "tree": {"levels": 2, "radix": 4, "rails": true}}})"};
+  for (const char* network : networks) {
+    const RunConfig config = routed_all_reduce(network);
+    std::array<std::int64_t, 9> sent{};
+    ASSERT_TRUE(in_child(
+        [&] {
+          const Ran ran(config);
+          std::array<std::int64_t, 9> seen{};
+          const auto bytes = ran.bytes();
+          for (std::uint32_t g = 0; g < 8; ++g) seen[g] = bytes.at("gpu" + std::to_string(g) + "->");
+          seen[8] = ran.finished ? ran.scripts.collectives().front().plan.channels : 0;
+          return seen;
+        },
+        sent))
+        << network;
+    ASSERT_GT(sent[8], 0) << network;
+    for (std::uint32_t g = 0; g < 8; ++g) {
+      const auto channels = static_cast<std::uint32_t>(sent[8]);
+      EXPECT_EQ(sent[g], ring_sent_bytes(config, 1 << 20, g, channels)) << network;
+    }
   }
 }
 
@@ -141,8 +223,7 @@ TEST(Machine, AReceiverThatReadsMovesTheSameBytes) {
   ASSERT_TRUE(ran.finished);
   const std::uint32_t channels = ran.scripts.collectives().front().plan.channels;
   for (std::uint32_t g = 0; g < 4; ++g) {
-    EXPECT_EQ(ran.bytes().at("gpu" + std::to_string(g) + "->"),
-              2 * (1 << 20) * 3 / 4 + ring_flag_bytes(config, 1 << 20, g, channels));
+    EXPECT_EQ(ran.bytes().at("gpu" + std::to_string(g) + "->"), ring_sent_bytes(config, 1 << 20, g, channels));
   }
 }
 
@@ -194,6 +275,27 @@ TEST(Machine, RunsTheSameEveryTimeAndOnAnyNumberOfThreads) {
     EXPECT_EQ(times_in_child(config), first) << algorithm;
     config.threads = 2;
     EXPECT_EQ(times_in_child(config), first) << algorithm;
+  }
+}
+
+// A step of LL needs no fence and no flag behind the data.
+TEST(Machine, LlIsFasterThanSimpleWhereLatencyCounts) {
+  const auto end = [](const std::string& protocol) {
+    const std::vector<std::int64_t> times = times_in_child(all_reduce(8 << 10, "ring", 4, protocol));
+    return times.empty() ? Time(0) : Time(times.back());
+  };
+  const Time ll = end("LL");
+  EXPECT_GT(ll, Time(0));
+  EXPECT_GT(end("Simple"), ll + microseconds(6 * 3));  // the fences of six steps
+}
+
+TEST(Machine, EveryAlgorithmEndsBehindSwitches) {
+  for (const char* algorithm : {"tree", "double_binary_tree", "halving_doubling", "direct"}) {
+    for (const char* protocol : {"Simple", "LL"}) {
+      const std::vector<std::int64_t> times = times_in_child(all_reduce(100 << 10, algorithm, 8, protocol));
+      ASSERT_EQ(times.size(), 8U * 2 + 1) << algorithm << " " << protocol;
+      for (const std::int64_t time : times) EXPECT_GE(time, 0) << algorithm << " " << protocol;
+    }
   }
 }
 

@@ -1,0 +1,36 @@
+// NVLS with staging: three groups of warps in each block form a pipeline over the loops of a channel. Stage-in copies
+// the rank's data into a buffer the switch knows and signals all; reduce loads its own piece through the switch,
+// summed, and stores it to all through the switch; stage-out copies the sums to the user's buffer and gives the slot
+// free.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "gpu_model/phase.h"
+#include "network/collective_spec.h"
+#include "network/in_switch_schedule.h"
+
+namespace weft {
+
+struct InSwitchPlace {
+  InSwitchSpec spec;
+  std::uint32_t ranks = 0;
+  std::uint32_t lines_per_round = 16;
+  SubCycle fence = 0;
+  std::int64_t send_address = 0;
+  std::int64_t receive_address = 0;
+  std::int64_t buffer = 0;  // address of in_switch_buffer_bytes()
+  std::uint32_t first_flag = 0;
+};
+
+[[nodiscard]] std::uint32_t in_switch_flags(const InSwitchSpec& spec);
+[[nodiscard]] std::int64_t in_switch_buffer_bytes(const InSwitchSpec& spec, std::uint32_t ranks);
+[[nodiscard]] std::uint32_t in_switch_threads(const InSwitchSpec& spec);
+
+// What the blocks of one rank do.
+[[nodiscard]] std::shared_ptr<const BlockPrograms> in_switch_programs(const InSwitchPlace& place,
+                                                                      const InSwitchSchedule& schedule,
+                                                                      std::uint32_t rank);
+
+}  // namespace weft

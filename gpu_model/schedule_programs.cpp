@@ -1,0 +1,287 @@
+#include "gpu_model/schedule_programs.h"
+
+#include <tuple>
+
+#include "gpu_model/phase_lines.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+
+using Connection = ScheduleLayout::Connection;
+
+auto key(const Connection& c) { return std::tuple(c.from, c.to, c.channel); }
+
+template <class Visit>
+void for_all_groups(const CollectiveSchedule& schedule, Visit&& visit) {
+  for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
+    for (std::uint32_t block = 0; block < schedule.blocks(rank); ++block) {
+      for (std::uint32_t group = 0; group < schedule.groups(rank, block); ++group) visit(rank, block, group);
+    }
+  }
+}
+
+// The groups of a block share its warps.
+std::uint32_t warps_of(const ScheduleLayout& layout, std::uint32_t rank, std::uint32_t block) {
+  return std::max(1U, layout.place().protocol.threads / 32 / layout.schedule().groups(rank, block));
+}
+
+// A round's share of what a block moves at most: checking flags and packing words costs instructions.
+SubCycle instruction_time(const GpuSpec& gpu, const ProtocolShape& protocol) {
+  if (protocol.block_GBps <= 0) return 0;
+  const double seconds = protocol.lines_per_round * protocol.data_bytes_per_line / (protocol.block_GBps * 1e9);
+  return cycles(seconds * static_cast<double>(gpu.clock.count()));
+}
+
+// The phases of one group of warps: its place in the steps and in the FIFOs of its connections.
+class StepCursor final : public PhaseCursor {
+ public:
+  StepCursor(const ScheduleLayout& layout, std::uint32_t rank, std::uint32_t block, std::uint32_t group)
+      : layout_(&layout),
+        rank_(rank),
+        block_(block),
+        group_(group),
+        channel_(layout.schedule().channel(rank, block)),
+        warps_(warps_of(layout, rank, block)),
+        steps_(layout.schedule().steps(rank, block, group)),
+        instruction_time_(instruction_time(*layout.place().gpu, layout.place().protocol)),
+        done_flag_(layout.steps_done(rank, block, group)) {}
+
+  bool next(Phase& phase) override {
+    while (next_ < steps_) {
+      const ScheduleStep step = layout_->schedule().step(rank_, block_, group_, next_++);
+      if (step.idle() && done_flag_ == kNoFlag) continue;
+      phase = Phase{};
+      write(step, phase);
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  struct End {  // of a connection
+    const Connection* connection;
+    std::uint32_t pieces = 0;
+    std::uint32_t lines = 0;
+  };
+
+  End& end_of(std::vector<End>& ends, std::uint32_t from, std::uint32_t to) {
+    for (End& end : ends) {
+      if (end.connection->from == from && end.connection->to == to) return end;
+    }
+    ends.push_back({&layout_->connection(from, to, channel_)});
+    return ends.back();
+  }
+
+  [[nodiscard]] const ProtocolShape& protocol() const { return layout_->place().protocol; }
+  [[nodiscard]] std::uint16_t gpu(std::uint32_t rank) const {
+    return static_cast<std::uint16_t>(layout_->place().group[rank].value);
+  }
+  // What a piece takes of a slot.
+  [[nodiscard]] std::int64_t wire_bytes(std::int64_t bytes) const {
+    const std::uint32_t data = protocol().data_bytes_per_line;
+    return (bytes + data - 1) / data * kLineBytes;
+  }
+  [[nodiscard]] std::int64_t slot(const End& end) const {
+    return end.connection->fifo + end.pieces % protocol().slots * protocol().slot_bytes;
+  }
+
+  void receive(const ScheduleStep& step, std::uint32_t from, Phase& phase) {
+    End& end = end_of(received_, from, rank_);
+    const bool remote = protocol().receiver_reads;
+    if (step.bytes > 0) {
+      LineStream stream = lines(slot(end), wire_bytes(step.bytes), remote ? Target::remote : Target::local, gpu(from));
+      if (protocol().inline_flags) {
+        stream.arrival_flag = end.connection->come;
+        stream.arrived_before = end.lines;
+        end.lines += stream.lines;
+      }
+      phase.load(stream);
+    }
+    ++end.pieces;
+    // A piece without bytes is a flag under every protocol.
+    if (!protocol().inline_flags || step.bytes == 0) phase.wait({end.connection->come, count(end)});
+    phase.post({end.connection->taken, Target::remote, gpu(from)});
+  }
+
+  void send(const ScheduleStep& step, std::uint32_t to, Phase& phase) {
+    End& end = end_of(sent_, rank_, to);
+    const std::uint32_t slots = protocol().slots;
+    if (end.pieces >= slots) phase.wait({end.connection->taken, end.pieces + 1 - slots});
+    if (step.bytes > 0) {
+      const bool remote = !protocol().receiver_reads;
+      LineStream stream = lines(slot(end), wire_bytes(step.bytes), remote ? Target::remote : Target::local, gpu(to));
+      if (protocol().inline_flags) stream.arrival_flag = end.connection->come;
+      phase.store(stream);
+    }
+    ++end.pieces;
+    if (protocol().inline_flags && step.bytes > 0) return;
+    phase.post({end.connection->come, Target::remote, gpu(to)});
+    phase.fenced = true;
+  }
+
+  // What the come flag has counted when the last piece of the end is there.
+  [[nodiscard]] std::uint32_t count(End& end) const {
+    if (protocol().inline_flags) return ++end.lines;
+    return end.pieces;
+  }
+
+  void write(const ScheduleStep& step, Phase& phase) {
+    const SchedulePlace& place = layout_->place();
+    phase.fenced = false;
+    phase.fence = place.fence;
+    std::uint32_t terms = step.receive_count;
+    const auto address = [&](ScheduleBuffer buffer, std::int64_t offset) {
+      return layout_->address(buffer, rank_) + offset;
+    };
+    const bool has_source = step.bytes > 0 && step.source != ScheduleBuffer::none;
+    const bool has_destination = step.bytes > 0 && step.destination != ScheduleBuffer::none;
+    const std::int64_t source = has_source ? address(step.source, step.source_offset) : 0;
+    const std::int64_t destination = has_destination ? address(step.destination, step.destination_offset) : 0;
+    // In place, what is only kept lies there already.
+    const bool kept = has_source && has_destination && source == destination && terms == 0 && !step.accumulates;
+    if (has_source && !(kept && step.send_count == 0)) {
+      phase.load(lines(source, step.bytes));
+      ++terms;
+    }
+    if (step.accumulates && has_destination) {
+      phase.load(lines(destination, step.bytes));
+      ++terms;
+    }
+    // A thread asks for its own data first, then polls for what is to come (NCCL src/device/prims_ll.h).
+    for (std::uint32_t i = 0; i < step.receive_count; ++i) receive(step, step.receives_from.at(i), phase);
+    if (has_destination && !kept) phase.store(lines(destination, step.bytes));
+    for (std::uint32_t i = 0; i < step.send_count; ++i) send(step, step.sends_to.at(i), phase);
+    for (std::uint32_t i = 0; i < step.after_count; ++i) {
+      const ScheduleStep::After& after = step.after.at(i);
+      phase.wait({layout_->steps_done(rank_, after.block, after.group), static_cast<std::uint32_t>(after.steps)});
+    }
+    if (done_flag_ != kNoFlag) {
+      phase.post({done_flag_, Target::local, 0});
+      phase.fenced = phase.fenced || has_destination;
+    }
+    set_rounds(phase, protocol().lines_per_round, warps_);
+    phase.compute = std::max(adding_time(*place.gpu, protocol().lines_per_round, terms), instruction_time_);
+  }
+
+  const ScheduleLayout* layout_;
+  std::uint32_t rank_, block_, group_, channel_;
+  std::uint32_t warps_;
+  std::uint64_t steps_;
+  std::uint64_t next_ = 0;
+  SubCycle instruction_time_;  // of a round
+  std::uint32_t done_flag_;
+  std::vector<End> received_, sent_;
+};
+
+class SchedulePrograms final : public BlockPrograms {
+ public:
+  SchedulePrograms(std::shared_ptr<const ScheduleLayout> layout, std::uint32_t rank)
+      : layout_(std::move(layout)), rank_(rank) {}
+
+  [[nodiscard]] std::uint32_t blocks() const override { return layout_->schedule().blocks(rank_); }
+  [[nodiscard]] std::uint32_t groups(std::uint32_t block) const override {
+    return layout_->schedule().groups(rank_, block);
+  }
+  [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t /*group*/) const override {
+    return warps_of(*layout_, rank_, block) * layout_->place().protocol.lines_per_round * 2;  // of two sources
+  }
+  [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
+    return std::make_unique<StepCursor>(*layout_, rank_, block, group);
+  }
+
+ private:
+  std::shared_ptr<const ScheduleLayout> layout_;
+  std::uint32_t rank_;
+};
+
+}  // namespace
+
+ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedule, SchedulePlace place)
+    : schedule_(std::move(schedule)), place_(std::move(place)) {
+  const CollectiveSchedule& s = *schedule_;
+  std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> waited_for;  // rank, block, group
+  for_all_groups(s, [&](std::uint32_t rank, std::uint32_t block, std::uint32_t group) {
+    std::vector<std::uint32_t> peers;  // this group sends to
+    const std::uint64_t steps = s.steps(rank, block, group);
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      const ScheduleStep step = s.step(rank, block, group, i);
+      for (std::uint32_t p = 0; p < step.send_count; ++p) {
+        const std::uint32_t to = step.sends_to.at(p);
+        if (std::find(peers.begin(), peers.end(), to) == peers.end()) peers.push_back(to);
+      }
+      for (std::uint32_t a = 0; a < step.after_count; ++a) {
+        const std::tuple waited(rank, step.after.at(a).block, step.after.at(a).group);
+        if (waited_for.empty() || waited_for.back() != waited) waited_for.push_back(waited);
+      }
+    }
+    for (const std::uint32_t to : peers) connections_.push_back({rank, to, s.channel(rank, block)});
+  });
+  std::sort(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) { return key(a) < key(b); });
+  std::vector<std::uint32_t> flags(s.ranks(), 0);
+  std::vector<std::uint32_t> fifos(s.ranks(), 0);
+  const std::int64_t fifo_bytes = place_.protocol.slots * place_.protocol.slot_bytes;
+  for (std::size_t i = 0; i < connections_.size(); ++i) {
+    Connection& c = connections_[i];
+    WEFT_CHECK(i == 0 || key(connections_[i - 1]) != key(c), "two groups of warps send on one connection");
+    c.come = place_.first_flag + flags[c.to]++;
+    c.taken = place_.first_flag + flags[c.from]++;
+    c.fifo = place_.buffer_end - ++fifos[place_.protocol.receiver_reads ? c.from : c.to] * fifo_bytes;
+  }
+  std::sort(waited_for.begin(), waited_for.end());
+  waited_for.erase(std::unique(waited_for.begin(), waited_for.end()), waited_for.end());
+  for (const auto& [rank, block, group] : waited_for) {
+    done_.push_back({rank, block, group, place_.first_flag + flags[rank]++});
+  }
+  for (const std::uint32_t count : flags) flags_ = std::max(flags_, count);
+  std::uint32_t most_fifos = 0;
+  for (const std::uint32_t count : fifos) most_fifos = std::max(most_fifos, count);
+  std::int64_t scratch_bytes = 0;
+  for (std::uint32_t rank = 0; rank < s.ranks(); ++rank) scratch_bytes = std::max(scratch_bytes, s.scratch_bytes(rank));
+  scratch_ = (place_.buffer_end - most_fifos * fifo_bytes - scratch_bytes) / kLineBytes * kLineBytes;
+  if (scratch_ < 0)
+    throw InputError("a collective: expected memory for the buffers of its connections, got too little");
+}
+
+const ScheduleLayout::Connection& ScheduleLayout::connection(std::uint32_t from, std::uint32_t to,
+                                                             std::uint32_t channel) const {
+  const std::tuple wanted(from, to, channel);
+  const auto at = std::lower_bound(connections_.begin(), connections_.end(), wanted,
+                                   [](const Connection& c, const auto& value) { return key(c) < value; });
+  WEFT_CHECK(at != connections_.end() && key(*at) == wanted, "a rank receives what nobody sends");
+  return *at;
+}
+
+std::uint32_t ScheduleLayout::steps_done(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const {
+  const std::tuple wanted(rank, block, group);
+  const auto order = [](const DoneFlag& d) { return std::tuple(d.rank, d.block, d.group); };
+  const auto at = std::lower_bound(done_.begin(), done_.end(), wanted,
+                                   [&](const DoneFlag& d, const auto& value) { return order(d) < value; });
+  return at != done_.end() && order(*at) == wanted ? at->flag : kNoFlag;
+}
+
+std::int64_t ScheduleLayout::address(ScheduleBuffer buffer, std::uint32_t rank) const {
+  const bool in_place = place_.input_address == place_.output_address;
+  const std::int64_t input = schedule_->input_bytes(rank);
+  const std::int64_t output = schedule_->output_bytes(rank);
+  // In place, the smaller of the two is the rank's part of the other.
+  const auto shifted = [&](std::int64_t base, std::int64_t own, std::int64_t other) {
+    return in_place && own < other ? base + rank * own : base;
+  };
+  switch (buffer) {
+    case ScheduleBuffer::input:
+      return shifted(place_.input_address, input, output);
+    case ScheduleBuffer::output:
+      return shifted(place_.output_address, output, input);
+    default:
+      return scratch_;
+  }
+}
+
+std::shared_ptr<const BlockPrograms> schedule_programs(std::shared_ptr<const ScheduleLayout> layout,
+                                                       std::uint32_t rank) {
+  return std::make_shared<SchedulePrograms>(std::move(layout), rank);
+}
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// The algorithms for collectives, by name, and the schedules they make.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "network/collective_schedule.h"
+
+namespace weft {
+
+enum class CollectiveAlgorithm { ring, tree, double_binary_tree, halving_doubling, direct, hierarchical };
+inline constexpr std::array kCollectiveAlgorithms{
+    CollectiveAlgorithm::ring,   CollectiveAlgorithm::tree,         CollectiveAlgorithm::double_binary_tree,
+    CollectiveAlgorithm::direct, CollectiveAlgorithm::hierarchical, CollectiveAlgorithm::halving_doubling};
+[[nodiscard]] const char* to_string(CollectiveAlgorithm algorithm);
+
+[[nodiscard]] bool supports(CollectiveAlgorithm algorithm, CollectiveKind kind);
+
+// What a library without a choice would take: a ring where there is one, else what there is.
+[[nodiscard]] CollectiveAlgorithm usual_algorithm(CollectiveKind kind);
+
+// Throws InputError for a pair that does not exist, fewer than two ranks (send_receive: not exactly two), a root
+// outside the group, and nodes that do not divide the ranks.
+[[nodiscard]] std::unique_ptr<CollectiveSchedule> make_schedule(CollectiveAlgorithm algorithm,
+                                                                const ScheduleRequest& request);
+
+}  // namespace weft

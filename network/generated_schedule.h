@@ -1,0 +1,47 @@
+// What all generators share: the request and the sizes of the buffers that follow from the collective.
+#pragma once
+
+#include "network/chunk_grid.h"
+#include "network/collective_schedule.h"
+
+namespace weft {
+
+class GeneratedSchedule : public CollectiveSchedule {
+ public:
+  explicit GeneratedSchedule(const ScheduleRequest& request) : request_(request) {}
+
+  [[nodiscard]] std::uint32_t ranks() const override { return request_.ranks; }
+  [[nodiscard]] std::int64_t input_bytes(std::uint32_t rank) const override;
+  [[nodiscard]] std::int64_t output_bytes(std::uint32_t rank) const override;
+  [[nodiscard]] std::uint32_t blocks(std::uint32_t /*rank*/) const override { return request_.channels; }
+  [[nodiscard]] std::uint32_t groups(std::uint32_t /*rank*/, std::uint32_t /*block*/) const override { return 1; }
+  [[nodiscard]] bool is_waited_for(std::uint32_t /*rank*/, std::uint32_t /*block*/,
+                                   std::uint32_t /*group*/) const override {
+    return false;
+  }
+
+ protected:
+  [[nodiscard]] const ScheduleRequest& request() const { return request_; }
+  // The part of rank `rank` where the collective gives each rank one.
+  [[nodiscard]] std::int64_t part_stride() const;
+  // The rank `distance` places after `rank`; distance at most `ranks`.
+  [[nodiscard]] std::uint32_t after(std::uint32_t rank, std::uint32_t distance) const {
+    return (rank + distance) % request_.ranks;
+  }
+  [[nodiscard]] std::uint32_t before(std::uint32_t rank, std::uint32_t distance) const {
+    return (rank + request_.ranks - distance) % request_.ranks;
+  }
+
+ private:
+  ScheduleRequest request_;
+};
+
+// Bytes of the buffers of one rank, as the collective defines them. A part is divided up to whole elements: where the
+// ranks do not divide the message, the last parts are shorter or empty.
+[[nodiscard]] std::int64_t input_bytes_of(const ScheduleRequest& request, std::uint32_t rank);
+[[nodiscard]] std::int64_t output_bytes_of(const ScheduleRequest& request, std::uint32_t rank);
+
+// Parts of the message by rank: of an all_gather's output, a reduce_scatter's input and so on.
+[[nodiscard]] std::int64_t part_stride_of(const ScheduleRequest& request);
+
+}  // namespace weft

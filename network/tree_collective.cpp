@@ -1,0 +1,105 @@
+// Trees: pieces go up to the root, summed on the way, and down again. Up and down are two groups of warps, as in NCCL's
+// runTreeSplit (src/device/all_reduce.h), so a rank passes pieces on both ways at once; the root turns them round.
+#include "network/binary_tree.h"
+#include "network/generated_schedule.h"
+#include "network/schedule_generators.h"
+
+namespace weft {
+
+namespace {
+
+class TreeSchedule : public GeneratedSchedule {
+ public:
+  TreeSchedule(const ScheduleRequest& request, bool two_trees)
+      : GeneratedSchedule(request),
+        two_trees_(two_trees),
+        grid_(ChunkGrid::free_parts(request, request.bytes, 1, ChunkGrid::kLineUnit)) {}
+
+  [[nodiscard]] std::uint32_t groups(std::uint32_t rank, std::uint32_t /*block*/) const override {
+    if (request().kind == CollectiveKind::broadcast || request().kind == CollectiveKind::reduce) return 1;
+    return two_trees_ || rank != request().root ? 2 : 1;
+  }
+
+  [[nodiscard]] std::uint64_t steps(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const override {
+    if (group == 1 && !node(rank, block).parent) return 0;
+    return is_barrier() ? 1 : grid_.loops() * grid_.slices();
+  }
+
+  [[nodiscard]] ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
+                                  std::uint64_t index) const override {
+    Piece piece;
+    if (!is_barrier()) {
+      piece = grid_.piece(index / grid_.slices(), block, 0, static_cast<std::uint32_t>(index % grid_.slices()));
+      if (piece.bytes == 0) return {};
+    }
+    const TreeNode at = node(rank, block);
+    const bool down_only = request().kind == CollectiveKind::broadcast;
+    return group == 1 || down_only ? down(at, piece) : up(at, piece);
+  }
+
+  [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t block,
+                                                    std::uint32_t group) const override {
+    const TreeNode at = node(rank, block);
+    const bool up = group == 0 && request().kind != CollectiveKind::broadcast;
+    if (up && at.parent) return {*at.parent};
+    if (request().kind == CollectiveKind::reduce) return {};
+    return {at.children.begin(), at.children.begin() + at.child_count};
+  }
+
+ private:
+  [[nodiscard]] bool is_barrier() const { return request().kind == CollectiveKind::barrier; }
+
+  [[nodiscard]] TreeNode node(std::uint32_t rank, std::uint32_t block) const {
+    if (two_trees_) return block % 2 == 0 ? binary_tree(ranks(), rank) : second_binary_tree(ranks(), rank);
+    TreeNode node = binary_tree(ranks(), before(rank, request().root));
+    if (node.parent) node.parent = after(*node.parent, request().root);
+    for (std::uint32_t& child : node.children) child = after(child, request().root);
+    return node;
+  }
+
+  [[nodiscard]] ScheduleStep up(const TreeNode& node, const Piece& piece) const {
+    ScheduleStep step{.bytes = piece.bytes};
+    for (std::uint32_t c = 0; c < node.child_count; ++c) step.receive(node.children.at(c));
+    if (!is_barrier()) step.read(ScheduleBuffer::input, piece.offset);
+    if (node.parent) return step.send(*node.parent);
+    if (!is_barrier()) step.write(ScheduleBuffer::output, piece.offset);
+    if (request().kind != CollectiveKind::reduce) send_to_children(node, step);
+    return step;
+  }
+
+  [[nodiscard]] ScheduleStep down(const TreeNode& node, const Piece& piece) const {
+    ScheduleStep step{.bytes = piece.bytes};
+    if (node.parent) {
+      step.receive(*node.parent);
+    } else {
+      step.read(ScheduleBuffer::input, piece.offset);
+    }
+    if (!is_barrier()) step.write(ScheduleBuffer::output, piece.offset);
+    send_to_children(node, step);
+    return step;
+  }
+
+  static void send_to_children(const TreeNode& node, ScheduleStep& step) {
+    for (std::uint32_t c = 0; c < node.child_count; ++c) step.send(node.children.at(c));
+  }
+
+  bool two_trees_;
+  ChunkGrid grid_;
+};
+
+}  // namespace
+
+std::unique_ptr<CollectiveSchedule> make_tree(const ScheduleRequest& request) {
+  ScheduleRequest tree = request;
+  if (request.kind == CollectiveKind::barrier) tree.channels = 1;
+  if (request.kind == CollectiveKind::barrier || request.kind == CollectiveKind::all_reduce) tree.root = 0;
+  return std::make_unique<TreeSchedule>(tree, false);
+}
+
+std::unique_ptr<CollectiveSchedule> make_double_binary_tree(const ScheduleRequest& request) {
+  ScheduleRequest trees = request;
+  trees.channels += request.channels % 2;
+  return std::make_unique<TreeSchedule>(trees, true);
+}
+
+}  // namespace weft

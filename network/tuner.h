@@ -1,0 +1,39 @@
+// Which algorithm, protocol and number of channels the communication library takes: those of the lowest predicted time,
+// by NCCL's own model of latency and bandwidth (src/graph/tuning.cc, commit 5067397c) for one node. It predicts with
+// NCCL's constants, not with the simulated machine: what matters is what NCCL would choose.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "network/collective_spec.h"
+#include "sim/program.h"
+
+namespace weft {
+
+struct TunerQuery {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::int64_t bytes = 0;  // as nccl-tests counts them
+  std::uint32_t ranks = 0;
+  std::uint32_t links_per_gpu = 0;
+  double link_GBps = 0;    // of one link, each way, where the library has no rate of its own for it
+  bool in_switch = false;  // a switch reduces, for all of the ranks
+};
+
+struct TunerChoice {
+  AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;
+  CollectiveProtocol protocol = CollectiveProtocol::simple;
+  std::uint32_t channels = 1;
+};
+
+// What the configuration leaves open is chosen: `algorithm` and `protocol` may be automatic, `channels` may be 0. An
+// automatic algorithm is a ring or in_switch: NCCL's trees never win on one node of up to 8 GPUs. Throws InputError for
+// a protocol that the algorithm does not have.
+[[nodiscard]] TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllReduceAlgorithm algorithm,
+                                 CollectiveProtocol protocol, std::uint32_t channels);
+
+// The time the model predicts, in microseconds; nullopt where the library has no such pair.
+[[nodiscard]] std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQuery& query,
+                                                 AllReduceAlgorithm algorithm, CollectiveProtocol protocol);
+
+}  // namespace weft

@@ -1,0 +1,113 @@
+// Phases from the steps of schedules: flags, buffers and fences of each protocol.
+#include "gpu_model/schedule_programs.h"
+
+#include <gtest/gtest.h>
+
+#include "network/collective_algorithm.h"
+#include "tests/gpu_model/small_gpu.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kPiece = 8192;
+
+struct Plan {
+  Plan(CollectiveProtocol protocol, std::uint32_t ranks, std::int64_t bytes, bool receiver_reads = false,
+       CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring) {
+    CollectiveSpec library;
+    library.ring.channels = 1;
+    library.ring.receiver_reads = receiver_reads;
+    SchedulePlace place;
+    place.gpu = &gpu;
+    place.protocol = protocol_shape(library, protocol, true);
+    place.protocol.piece_bytes = kPiece;
+    place.fence = cycles(std::int64_t{7});
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) place.group.push_back(GpuId{rank + 10});
+    place.buffer_end = gpu.hbm.bytes;
+    place.first_flag = 100;
+    const ScheduleRequest request{.bytes = bytes, .ranks = ranks, .piece_bytes = kPiece, .pieces_per_chunk = 1};
+    std::shared_ptr<const CollectiveSchedule> schedule = make_schedule(algorithm, request);
+    layout = std::make_shared<const ScheduleLayout>(schedule, place);
+  }
+  [[nodiscard]] std::vector<Phase> phases(std::uint32_t rank) const {
+    const auto programs = schedule_programs(layout, rank);
+    const auto cursor = programs->start(0, 0);
+    std::vector<Phase> all;
+    for (Phase phase; cursor->next(phase);) all.push_back(phase);
+    return all;
+  }
+  GpuSpec gpu = small_gpu();
+  std::shared_ptr<const ScheduleLayout> layout;
+};
+
+TEST(SchedulePrograms, SimpleWaitsForAFlagAndPostsOneBehindAFence) {
+  const Plan plan(CollectiveProtocol::simple, 2, 2 * kPiece);
+  const std::vector<Phase> phases = plan.phases(0);
+  ASSERT_EQ(phases.size(), 3U);
+  const Phase& sends = phases[0];
+  EXPECT_EQ(sends.wait_count, 0);
+  EXPECT_TRUE(sends.fenced);
+  EXPECT_EQ(sends.fence, cycles(std::int64_t{7}));
+  EXPECT_EQ(sends.stores[0].target, Target::remote);
+  EXPECT_EQ(sends.stores[0].gpu, 11);
+  EXPECT_EQ(sends.stores[0].lines, kPiece / kLineBytes);
+  EXPECT_EQ(sends.stores[0].arrival_flag, kNoFlag);
+  // The last one only keeps what has come: it gives the slot back, and nobody waits for its stores.
+  const Phase& keeps = phases[2];
+  ASSERT_EQ(keeps.wait_count, 1);
+  EXPECT_EQ(keeps.waits[0].value, 2U);
+  ASSERT_EQ(keeps.post_count, 1);
+  EXPECT_FALSE(keeps.fenced);
+  EXPECT_EQ(keeps.loads[0].target, Target::local);
+}
+
+TEST(SchedulePrograms, LlMovesTwiceTheLinesWithFlagsInThemAndNeitherFenceNorFlag) {
+  const Plan plan(CollectiveProtocol::ll, 2, 2 * kPiece);
+  const std::vector<Phase> phases = plan.phases(0);
+  ASSERT_EQ(phases.size(), 3U);
+  EXPECT_EQ(phases[0].post_count, 0);
+  EXPECT_EQ(phases[0].stores[0].lines, 2 * kPiece / kLineBytes);
+  EXPECT_NE(phases[0].stores[0].arrival_flag, kNoFlag);
+  // What comes is loaded as it arrives: the second piece counts on behind the lines of the first.
+  const LineStream& first = phases[1].loads[1];
+  EXPECT_EQ(phases[1].wait_count, 0);
+  EXPECT_EQ(first.arrived_before, 0U);
+  EXPECT_EQ(phases[2].loads[0].arrival_flag, first.arrival_flag);
+  EXPECT_EQ(phases[2].loads[0].arrived_before, first.lines);
+  for (const Phase& phase : phases) EXPECT_FALSE(phase.fenced);
+}
+
+TEST(SchedulePrograms, WhereTheReceiverReadsTheBufferIsTheSenders) {
+  const std::vector<Phase> phases = Plan(CollectiveProtocol::simple, 2, 2 * kPiece, true).phases(0);
+  EXPECT_EQ(phases[0].stores[0].target, Target::local);
+  EXPECT_EQ(phases[1].loads[1].target, Target::remote);
+  EXPECT_EQ(phases[1].loads[1].gpu, 11);
+}
+
+TEST(SchedulePrograms, ASlotIsTakenAgainOnlyWhenItsPieceWasTaken) {
+  const Plan plan(CollectiveProtocol::simple, 2, 20 * kPiece);
+  const std::uint32_t slots = plan.layout->place().protocol.slots;
+  const std::uint32_t taken = plan.layout->connection(0, 1, 0).taken;
+  std::uint32_t sent = 0;
+  for (const Phase& phase : plan.phases(0)) {
+    bool sends = false;
+    for (std::uint32_t i = 0; i < phase.store_count; ++i) sends = sends || phase.stores[i].target == Target::remote;
+    if (!sends) continue;
+    ++sent;
+    std::uint32_t waits_for = 0;
+    for (std::uint32_t i = 0; i < phase.wait_count; ++i) {
+      if (phase.waits[i].flag == taken) waits_for = phase.waits[i].value;
+    }
+    EXPECT_EQ(waits_for, sent > slots ? sent - slots : 0);
+  }
+  EXPECT_GT(sent, slots);
+}
+
+TEST(SchedulePrograms, AGpuHasTwoFlagsAPeerAndOneForEachGroupThatIsWaitedFor) {
+  const Plan plan(CollectiveProtocol::simple, 8, 64 * kPiece, false, CollectiveAlgorithm::direct);
+  EXPECT_EQ(plan.layout->flags(), 2U * 7 + 1);
+  EXPECT_NE(plan.layout->connection(1, 0, 0).come, plan.layout->connection(2, 0, 0).come);
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,247 @@
+// Every collective by every algorithm, carried out with integers; and what each of them sends, against formulas.
+#include "network/collective_algorithm.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <numeric>
+
+#include "network/binary_tree.h"
+#include "network/schedule_check.h"
+#include "sim/error.h"
+
+namespace weft {
+
+void PrintTo(CollectiveAlgorithm algorithm, std::ostream* out) { *out << to_string(algorithm); }
+
+namespace {
+
+using Algorithm = CollectiveAlgorithm;
+using Kind = CollectiveKind;
+
+constexpr std::array kKinds{Kind::all_reduce, Kind::all_gather,  Kind::reduce_scatter, Kind::broadcast,
+                            Kind::reduce,     Kind::all_to_all,  Kind::barrier,        Kind::gather,
+                            Kind::scatter,    Kind::send_receive};
+
+std::int64_t sum(const std::vector<std::int64_t>& values) {
+  return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+}
+
+// Small pieces, so that small messages have several loops.
+ScheduleRequest request(Kind kind, std::uint32_t ranks, std::int64_t bytes) {
+  return {.kind = kind, .bytes = bytes, .ranks = ranks, .piece_bytes = 128, .pieces_per_chunk = 2, .ranks_per_node = 1};
+}
+
+std::vector<std::uint32_t> node_sizes(Algorithm algorithm, std::uint32_t ranks) {
+  if (algorithm != Algorithm::hierarchical) return {1};
+  std::vector<std::uint32_t> sizes;
+  for (std::uint32_t s = 1; s <= ranks; ++s) {
+    if (ranks % s == 0) sizes.push_back(s);
+  }
+  return sizes;
+}
+
+void check_size(Algorithm algorithm, ScheduleRequest r, std::int64_t elements, std::uint32_t variant) {
+  r.element_bytes = variant % 2 == 0 ? 4 : 1;
+  r.bytes = r.kind == Kind::barrier ? 0 : elements * r.element_bytes;
+  r.root = variant % r.ranks;
+  r.alternate_directions = variant % 4 < 2;
+  r.pieces_per_chunk = 1 + variant % 2;
+  const bool rings = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
+  const std::uint32_t slots = rings ? r.pieces_per_chunk + 1 : 1;
+  SCOPED_TRACE(testing::Message() << to_string(r.kind) << ", " << r.ranks << " ranks, " << r.channels << " channels, "
+                                  << r.bytes << " B of " << r.element_bytes << ", root " << r.root << ", "
+                                  << r.ranks_per_node << " a node, " << slots << " slots");
+  ASSERT_NO_THROW((void)check_schedule(*make_schedule(algorithm, r), r, slots));
+}
+
+// sends_to and is_waited_for against what the steps say.
+void check_summary(const CollectiveSchedule& schedule) {
+  for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
+    for (std::uint32_t block = 0; block < schedule.blocks(rank); ++block) {
+      for (std::uint32_t group = 0; group < schedule.groups(rank, block); ++group) {
+        EXPECT_THAT(schedule.sends_to(rank, block, group),
+                    testing::IsSupersetOf(schedule.CollectiveSchedule::sends_to(rank, block, group)));
+        EXPECT_GE(schedule.is_waited_for(rank, block, group),
+                  schedule.CollectiveSchedule::is_waited_for(rank, block, group));
+      }
+    }
+  }
+}
+
+class AnyAlgorithm : public testing::TestWithParam<Algorithm> {};
+INSTANTIATE_TEST_SUITE_P(All, AnyAlgorithm, testing::ValuesIn(kCollectiveAlgorithms),
+                         [](const auto& instance) { return std::string(to_string(instance.param)); });
+
+TEST_P(AnyAlgorithm, ComputesItsCollectives) {
+  const std::array<std::int64_t, 4> sizes{1, 7, 331, 1025};
+  for (const Kind kind : kKinds) {
+    if (!supports(GetParam(), kind)) continue;
+    for (std::uint32_t ranks = 2; ranks <= (kind == Kind::send_receive ? 2U : 17U); ++ranks) {
+      for (const std::uint32_t node : node_sizes(GetParam(), ranks)) {
+        for (std::uint32_t channels = 1; channels <= 3; ++channels) {
+          ScheduleRequest r = request(kind, ranks, 0);
+          r.channels = channels;
+          r.ranks_per_node = node;
+          for (std::size_t s = 0; s < sizes.size(); ++s) {
+            check_size(GetParam(), r, sizes.at(s), ranks + channels + static_cast<std::uint32_t>(s));
+            if (HasFatalFailure()) return;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(AnyAlgorithm, KnowsItsConnectionsWithoutItsSteps) {
+  for (const Kind kind : kKinds) {
+    if (!supports(GetParam(), kind)) continue;
+    for (const std::uint32_t ranks : {2U, 5U, 8U}) {
+      if (kind == Kind::send_receive && ranks != 2) continue;
+      ScheduleRequest r = request(kind, ranks, kind == Kind::barrier ? 0 : 4 * 1025);
+      r.channels = 2;
+      r.root = ranks - 1;
+      r.ranks_per_node = ranks % 4 == 0 ? 4 : 1;
+      r.alternate_directions = true;
+      SCOPED_TRACE(testing::Message() << to_string(kind) << ", " << ranks << " ranks");
+      check_summary(*make_schedule(GetParam(), r));
+    }
+  }
+}
+
+TEST(CollectiveAlgorithm, EveryCollectiveHasAUsualOne) {
+  for (const Kind kind : kKinds) EXPECT_TRUE(supports(usual_algorithm(kind), kind)) << to_string(kind);
+}
+
+TEST(CollectiveAlgorithm, RefusesWhatItCannotDo) {
+  const auto refused = [](Algorithm algorithm, const ScheduleRequest& r, const char* message) {
+    try {
+      (void)make_schedule(algorithm, r);
+      ADD_FAILURE() << message;
+    } catch (const InputError& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(message));
+    }
+  };
+  refused(Algorithm::tree, request(Kind::all_gather, 4, 4), "expected ring or direct or halving_doubling, got tree");
+  refused(Algorithm::ring, request(Kind::all_reduce, 1, 4), "expected at least 2 ranks, got 1");
+  refused(Algorithm::direct, request(Kind::send_receive, 3, 4), "expected exactly 2 ranks, got 3");
+  refused(Algorithm::ring, request(Kind::all_reduce, 4, 5), "expected whole elements of 4 B, got 5 B");
+  ScheduleRequest r = request(Kind::broadcast, 4, 4);
+  r.root = 4;
+  refused(Algorithm::ring, r, "expected a root below 4, got 4");
+  r = request(Kind::all_reduce, 6, 4);
+  r.ranks_per_node = 4;
+  refused(Algorithm::hierarchical, r, "6 in all, got 4 a node");
+}
+
+ScheduleTotals totals(Algorithm algorithm, const ScheduleRequest& r) {
+  return check_schedule(*make_schedule(algorithm, r), r, 3);
+}
+
+TEST(CollectiveAlgorithmFormula, AllReduceSendsTwiceTheMessageLessOneRanksShare) {
+  for (const std::uint32_t ranks : {2U, 3U, 5U, 8U, 16U, 17U}) {
+    const std::int64_t bytes = 4096 * ranks;
+    const std::int64_t expected = 2 * (ranks - 1) * (bytes / ranks);
+    const ScheduleRequest r = request(Kind::all_reduce, ranks, bytes);
+    EXPECT_THAT(totals(Algorithm::ring, r).sent_bytes, testing::Each(expected)) << ranks;
+    EXPECT_THAT(totals(Algorithm::direct, r).sent_bytes, testing::Each(expected)) << ranks;
+    if (std::has_single_bit(ranks)) {
+      EXPECT_THAT(totals(Algorithm::halving_doubling, r).sent_bytes, testing::Each(expected)) << ranks;
+    }
+  }
+}
+
+TEST(CollectiveAlgorithmFormula, TreesSendTheMessageUpAndDownEachEdge) {
+  for (const std::uint32_t ranks : {2U, 3U, 8U, 17U}) {
+    const ScheduleRequest r = request(Kind::all_reduce, ranks, 4096);
+    EXPECT_EQ(sum(totals(Algorithm::tree, r).sent_bytes), 2 * 4096 * (ranks - 1)) << ranks;
+    EXPECT_EQ(sum(totals(Algorithm::double_binary_tree, r).sent_bytes), 2 * 4096 * (ranks - 1)) << ranks;
+    EXPECT_EQ(sum(totals(Algorithm::tree, request(Kind::broadcast, ranks, 4096)).sent_bytes), 4096 * (ranks - 1));
+    EXPECT_EQ(sum(totals(Algorithm::ring, request(Kind::reduce, ranks, 4096)).sent_bytes), 4096 * (ranks - 1));
+  }
+}
+
+TEST(CollectiveAlgorithmFormula, HalfAllReducesSendHalf) {
+  for (const std::uint32_t ranks : {2U, 4U, 16U}) {
+    for (const Algorithm algorithm : {Algorithm::ring, Algorithm::direct, Algorithm::halving_doubling}) {
+      const std::int64_t others = 4096 * (ranks - 1);
+      EXPECT_THAT(totals(algorithm, request(Kind::all_gather, ranks, 4096)).sent_bytes, testing::Each(others));
+      EXPECT_THAT(totals(algorithm, request(Kind::reduce_scatter, ranks, 4096 * ranks)).sent_bytes,
+                  testing::Each(others));
+    }
+    EXPECT_THAT(totals(Algorithm::direct, request(Kind::all_to_all, ranks, 4096 * ranks)).sent_bytes,
+                testing::Each(4096 * (ranks - 1)));
+  }
+}
+
+TEST(CollectiveAlgorithmFormula, BetweenNodesOnlyAShareOfTheMessageGoes) {
+  // Inside 2(g-1)/g, between the nodes 2(m-1)/m of a g-th.
+  ScheduleRequest r = request(Kind::all_reduce, 12, 12 * 1024);
+  r.ranks_per_node = 4;
+  EXPECT_THAT(totals(Algorithm::hierarchical, r).sent_bytes, testing::Each(2 * 3 * 3072 + 2 * 2 * 1024));
+}
+
+// Messages one after the other, of a message that has one piece a chunk.
+TEST(CollectiveAlgorithmFormula, RoundsFollowTheAlgorithm) {
+  const auto rounds = [](Algorithm algorithm, Kind kind, std::uint32_t ranks) {
+    ScheduleRequest r = request(kind, ranks, kind == Kind::barrier ? 0 : 128 * ranks);
+    r.pieces_per_chunk = 1;
+    if (algorithm == Algorithm::ring) r.bytes *= 32;  // its chunks are 4 KiB
+    if (algorithm == Algorithm::ring) r.piece_bytes = 4096;
+    if (algorithm == Algorithm::tree) r.bytes = 128;
+    return totals(algorithm, r).longest_chain;
+  };
+  for (const std::uint32_t ranks : {2U, 3U, 4U, 8U, 16U}) {
+    const auto log = static_cast<std::uint64_t>(std::bit_width(ranks - 1));
+    EXPECT_EQ(rounds(Algorithm::ring, Kind::all_reduce, ranks), 2 * (ranks - 1)) << ranks;
+    EXPECT_EQ(rounds(Algorithm::ring, Kind::reduce_scatter, ranks), ranks - 1) << ranks;
+    EXPECT_EQ(rounds(Algorithm::direct, Kind::all_reduce, ranks), 2) << ranks;
+    EXPECT_EQ(rounds(Algorithm::halving_doubling, Kind::barrier, ranks), log) << ranks;
+    EXPECT_EQ(rounds(Algorithm::tree, Kind::all_reduce, ranks), 2 * log) << ranks;
+    if (std::has_single_bit(ranks)) {
+      EXPECT_EQ(rounds(Algorithm::halving_doubling, Kind::all_reduce, ranks), 2 * log) << ranks;
+    }
+  }
+}
+
+TEST(CollectiveAlgorithm, FoldedRanksAddTwoRounds) {
+  ScheduleRequest r = request(Kind::all_reduce, 5, 4 * 128);
+  r.pieces_per_chunk = 1;
+  EXPECT_EQ(totals(Algorithm::halving_doubling, r).longest_chain, 2U * 2 + 2);
+}
+
+TEST(BinaryTree, SecondTreeTurnsLeavesIntoInnerNodes) {
+  for (std::uint32_t ranks = 2; ranks <= 65; ++ranks) {
+    std::uint32_t inner_twice = 0;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      const TreeNode first = binary_tree(ranks, rank);
+      const TreeNode second = second_binary_tree(ranks, rank);
+      for (const auto& [node, tree] : {std::pair{first, &binary_tree}, std::pair{second, &second_binary_tree}}) {
+        for (std::uint32_t c = 0; c < node.child_count; ++c) EXPECT_EQ(tree(ranks, node.children.at(c)).parent, rank);
+      }
+      // One of the two children at most counts: a root with one child is nearly a leaf.
+      if (first.child_count == 2 && second.child_count == 2) ++inner_twice;
+    }
+    EXPECT_EQ(inner_twice, 0U) << ranks;
+  }
+}
+
+// Nothing is built in advance: any step of a group of 4096 ranks is there at once.
+TEST(CollectiveAlgorithm, StepsOfThousandsOfRanksCostNothingInAdvance) {
+  for (const Algorithm algorithm : kCollectiveAlgorithms) {
+    ScheduleRequest r = request(Kind::all_reduce, 4096, std::int64_t{1} << 36);
+    r.ranks_per_node = 8;
+    const auto schedule = make_schedule(algorithm, r);
+    std::int64_t moved = 0;
+    for (const std::uint32_t rank : {0U, 1U, 2047U, 4095U}) {
+      const std::uint64_t steps = schedule->steps(rank, 0, 0);
+      EXPECT_GT(steps, std::uint64_t{1} << 20) << to_string(algorithm);
+      for (std::uint64_t i = 0; i < 1000; ++i) moved += schedule->step(rank, 0, 0, i * (steps / 1000)).bytes;
+    }
+    EXPECT_GT(moved, 0) << to_string(algorithm);
+  }
+}
+
+}  // namespace
+}  // namespace weft

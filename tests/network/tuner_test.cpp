@@ -1,0 +1,85 @@
+// What the communication library would choose, and the sizes of its protocols.
+#include "network/tuner.h"
+
+#include <gtest/gtest.h>
+
+#include "network/protocol.h"
+#include "sim/error.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kKiB = 1 << 10;
+constexpr std::int64_t kMiB = 1 << 20;
+
+CollectiveSpec hopper() {
+  CollectiveSpec library;
+  library.ring.channels = 24;
+  library.tuner.link_GBps = 20.6;
+  return library;
+}
+
+TunerChoice on_8_hopper(std::int64_t bytes, CollectiveProtocol protocol = CollectiveProtocol::automatic,
+                        bool in_switch = true) {
+  const TunerQuery query{.bytes = bytes, .ranks = 8, .links_per_gpu = 18, .link_GBps = 25, .in_switch = in_switch};
+  return choose(hopper(), query, AllReduceAlgorithm::automatic, protocol, 0);
+}
+
+TEST(Tuner, TakesARingWithLlUpTo1MiBAndTheSwitchFrom2MiBOnEightHopper) {
+  for (std::int64_t bytes = kKiB; bytes <= 1024 * kMiB; bytes *= 2) {
+    const TunerChoice choice = on_8_hopper(bytes);
+    const bool small = bytes <= kMiB;
+    EXPECT_EQ(choice.algorithm, small ? AllReduceAlgorithm::ring : AllReduceAlgorithm::in_switch) << bytes;
+    EXPECT_EQ(choice.protocol, small ? CollectiveProtocol::ll : CollectiveProtocol::simple) << bytes;
+  }
+}
+
+TEST(Tuner, WithoutASwitchThatReducesTheProtocolGrowsWithTheMessage) {
+  const auto protocol = [](std::int64_t bytes) { return on_8_hopper(bytes, CollectiveProtocol::automatic, false); };
+  EXPECT_EQ(protocol(kKiB).protocol, CollectiveProtocol::ll);
+  EXPECT_EQ(protocol(8 * kMiB).protocol, CollectiveProtocol::ll128);
+  EXPECT_EQ(protocol(512 * kMiB).protocol, CollectiveProtocol::simple);
+  EXPECT_EQ(protocol(512 * kMiB).algorithm, AllReduceAlgorithm::ring);
+}
+
+TEST(TunerFormula, TimeIsLatencyOfTheStepsAndBytesOverBandwidth) {
+  const TunerQuery query{.bytes = kMiB, .ranks = 8, .links_per_gpu = 18};
+  const auto time = [&](CollectiveProtocol protocol) {
+    return predicted_us(hopper(), query, AllReduceAlgorithm::ring, protocol).value();
+  };
+  EXPECT_NEAR(time(CollectiveProtocol::ll), 6.6 + 14 * 0.6 + kMiB * 1.75 / 141e3, 1e-9);
+  EXPECT_NEAR(time(CollectiveProtocol::simple), 8.4 + 14 * 3.4 + kMiB * 1.75 / 370.8e3, 1e-9);
+}
+
+TEST(Tuner, WhatIsAskedForIsKeptOrRefused) {
+  EXPECT_EQ(on_8_hopper(kKiB, CollectiveProtocol::simple).protocol, CollectiveProtocol::simple);
+  const TunerQuery query{.bytes = kMiB, .ranks = 8, .links_per_gpu = 18, .in_switch = true};
+  const TunerChoice asked = choose(hopper(), query, AllReduceAlgorithm::in_switch, CollectiveProtocol::automatic, 3);
+  EXPECT_EQ(asked.algorithm, AllReduceAlgorithm::in_switch);
+  EXPECT_EQ(asked.channels, 3U);
+  EXPECT_THROW(static_cast<void>(choose(hopper(), query, AllReduceAlgorithm::in_switch, CollectiveProtocol::ll, 0)),
+               InputError);
+}
+
+TEST(Tuner, NoMoreChannelsThanHaveEnoughToDo) {
+  const auto ll = [](std::int64_t bytes) { return channels_for(hopper(), CollectiveProtocol::ll, true, bytes, 8); };
+  EXPECT_EQ(ll(kKiB), 1U);  // 512 threads of 8 B and 8 ranks: 32 KiB a channel
+  EXPECT_EQ(ll(64 * kKiB), 2U);
+  EXPECT_EQ(ll(kMiB), 24U);
+  // 512 threads of 64 B, whatever the ranks.
+  EXPECT_EQ(channels_for(hopper(), CollectiveProtocol::simple, true, 128 * kKiB, 8), 4U);
+}
+
+TEST(Protocol, SlotsAreThoseOfNcclsBuffers) {
+  const auto shape = [](CollectiveProtocol protocol) { return protocol_shape(hopper(), protocol, true); };
+  EXPECT_EQ(shape(CollectiveProtocol::ll).piece_bytes, 32 * kKiB);  // of 64 KiB, half of which are flags
+  EXPECT_EQ(shape(CollectiveProtocol::ll128).slot_bytes, 614'400);
+  EXPECT_EQ(shape(CollectiveProtocol::ll128).piece_bytes, 576'000);  // 15 of 16
+  EXPECT_EQ(shape(CollectiveProtocol::simple).piece_bytes, kMiB);
+  EXPECT_EQ(shape(CollectiveProtocol::simple).slots, 4U);
+  // Only rings pass on slices of chunks.
+  EXPECT_EQ(protocol_shape(hopper(), CollectiveProtocol::simple, false).piece_bytes, 512 * kKiB);
+}
+
+}  // namespace
+}  // namespace weft
