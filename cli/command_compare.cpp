@@ -78,6 +78,7 @@ int compare(const CompareArguments& arguments) {
   StagedDirectory staged(keep ? fs::path(arguments.output) : fs::temp_directory_path() / "weft-compare");
 
   std::vector<Arguments> commands;
+  commands.reserve(cases.size());
   for (const auto& one : cases) commands.push_back(run_arguments(one, staged.path()));
   ProgressBar bar(true);
   const int code = run_children(commands, arguments.jobs.value_or(default_jobs()), [&](std::size_t ended) {

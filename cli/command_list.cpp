@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/network_json.h"
 #include "cli/system_json.h"
 #include "cli/terminal.h"
 #include "sim/config_file.h"
@@ -47,6 +48,7 @@ const std::map<std::string, Lister>& listers() {
   static const std::map<std::string, Lister> all{
       {"systems", [] { return presets("systems"); }},
       {"switch_reduce", [] { return presets("switch_reduce"); }},
+      {"links", [] { return presets("links"); }},
       {"models", model_entries},
       {"schemes",
        [] {
@@ -61,8 +63,9 @@ const std::map<std::string, Lister>& listers() {
        }},
       {"topologies",
        [] {
-         return std::vector<Entry>{{"switched", "every GPU linked to every switch of one level"},
-                                   {"fully_connected", "every GPU linked to every other"}};
+         std::vector<Entry> entries;
+         for (const auto& [name, description] : topology_descriptions()) entries.push_back({name, description});
+         return entries;
        }},
   };
   return all;

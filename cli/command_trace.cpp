@@ -1,9 +1,13 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/kernels_csv_reader.h"
+#include "cli/result_json.h"
 #include "cli/terminal.h"
+#include "cli/trace_compare.h"
 #include "traces/trace_file.h"
 #include "traces/trace_info.h"
 
@@ -23,6 +27,21 @@ int trace_info(const TraceInfoArguments& arguments) {
   return 0;
 }
 
+struct TraceCompareArguments {
+  std::string trace;
+  std::string run;
+  std::uint32_t gpu = 0;
+  bool json = false;
+};
+
+int trace_compare(const TraceCompareArguments& arguments) {
+  exit_on_interrupt();
+  const std::string file = (std::filesystem::path(arguments.run) / "kernels.csv").string();
+  const Json comparison = compare_with_trace(read_trace(arguments.trace), read_kernels_csv(file), arguments.gpu, file);
+  print_output(arguments.json ? json_text(comparison) : trace_comparison_text(comparison));
+  return 0;
+}
+
 }  // namespace
 
 void add_trace_command(CLI::App& app, Command& chosen) {
@@ -33,6 +52,15 @@ void add_trace_command(CLI::App& app, Command& chosen) {
   info->add_option("TRACE", arguments->trace, "A trace in weft's format (weft import makes one)")->required();
   info->add_flag("--json", arguments->json, "Print JSON");
   info->callback([arguments, &chosen] { chosen = [arguments] { return trace_info(*arguments); }; });
+
+  auto compared = std::make_shared<TraceCompareArguments>();
+  CLI::App* compare =
+      command->add_subcommand("compare", "A run that replayed a trace against the trace, kernel by kernel");
+  compare->add_option("TRACE", compared->trace, "A trace in weft's format")->required();
+  compare->add_option("RUN", compared->run, "Folder of the run (weft run -o)")->required();
+  compare->add_option("--gpu", compared->gpu, "The GPU of the run to compare (default: 0)");
+  compare->add_flag("--json", compared->json, "Print JSON instead of a table");
+  compare->callback([compared, &chosen] { chosen = [compared] { return trace_compare(*compared); }; });
 }
 
 }  // namespace weft

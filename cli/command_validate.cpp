@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -26,8 +27,8 @@ struct ValidateArguments {
 // A trace is compressed, or says by its schema what it is; everything else is taken for a configuration.
 bool is_trace(const std::filesystem::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  char magic[2] = {};
-  stream.read(magic, 2);
+  std::array<char, 2> magic{};
+  stream.read(magic.data(), magic.size());
   if (magic[0] == '\x1f' && magic[1] == '\x8b') return true;
   if (file.extension() == ".gz") return true;
   const Json document = parse_json(read_file(file), file.string());

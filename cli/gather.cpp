@@ -48,8 +48,8 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
       record.start_s = at(times.start);
       record.end_s = at(times.end);
       if (op.kind == ProgramOpKind::kernel) {
-        const AloneKernel& undisturbed = alone.undisturbed[o];
-        record.isolated_s = to_seconds(alone.ops[o].duration);
+        const UndisturbedKernel& undisturbed = alone.undisturbed[o];
+        record.isolated_s = to_seconds(alone.fits[o].alone);
         record.undisturbed_s = to_seconds(undisturbed.duration);
         record.causes =
             attribute(gpu.ledger(OpId{o}), undisturbed.ledger, record.end_s - record.start_s - *record.undisturbed_s);

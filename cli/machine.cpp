@@ -2,96 +2,113 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <unordered_map>
+
 #include "sim/error.h"
 #include "switch_reduce/reduction_table.h"
 
 namespace weft {
 
 namespace {
-// Lanes of bundle `index` when `lanes` are spread over `bundles` as evenly as they go, the first ones taking the rest.
-std::uint32_t share(std::uint32_t lanes, std::uint32_t bundles, std::uint32_t index) {
-  return lanes / bundles + (index < lanes % bundles ? 1 : 0);
+
+// The lanes of a node's planes that a GPU of it cannot use in one direction or the other.
+std::vector<std::vector<bool>> lanes_to_avoid(const Fabric& fabric, std::uint32_t first, std::uint32_t count,
+                                              std::uint32_t planes) {
+  std::vector<std::vector<bool>> avoid(planes);
+  const Topology& topology = fabric.topology();
+  bool left = false;
+  for (std::uint32_t plane = 0; plane < planes; ++plane) {
+    avoid[plane].resize(topology.cables()[topology.out(first, plane).cable].lanes, false);
+    for (std::uint32_t g = first; g < first + count; ++g) {
+      const LinkId up = topology.out(g, plane);
+      for (std::uint32_t lane = 0; lane < avoid[plane].size(); ++lane) {
+        const bool out =
+            topology.lane_factor(up, lane) == 0 || topology.lane_factor({up.cable, 1 - up.direction}, lane) == 0;
+        avoid[plane][lane] = avoid[plane][lane] || out;
+      }
+    }
+    for (const bool out : avoid[plane]) left = left || !out;
+  }
+  if (!left) {
+    throw InputError("", "/network/faults", "expected a lane that works on all GPUs of a node, got none");
+  }
+  return avoid;
 }
+
 }  // namespace
 
 Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work) : system_(system) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
   if (work.size() == 1) {
     gpus_.push_back(std::make_unique<Gpu>(GpuId{0}, system_.gpu, work.front(), LinkPorts()));
-  } else if (system_.network.topology == Topology::switched) {
-    build_switched(work);
-  } else {
-    build_fully_connected(work);
+    return;
   }
+  fabric_.emplace(system_.network, static_cast<std::uint32_t>(work.size()));
+  build_gpus(work);
+  build_switches();
 }
 
-LinkWires* Machine::connect(const std::string& name) {
-  connections_.push_back({name, std::make_unique<LinkWires>()});
-  return connections_.back().wires.get();
-}
-
-void Machine::build_switched(const std::vector<GpuWork>& work) {
-  const NetworkSpec& network = system_.network;
-  std::vector<std::vector<LinkBundle>> bundles(work.size());
-  std::vector<std::vector<SwitchPort>> ports(network.switches);
-  for (std::uint32_t s = 0; s < network.switches; ++s) {
-    for (std::size_t g = 0; g < work.size(); ++g) {
-      LinkWires* up = connect(fmt::format("gpu{}->switch{}", g, s));
-      LinkWires* down = connect(fmt::format("switch{}->gpu{}", s, g));
-      bundles[g].push_back({down, up, share(network.links_per_gpu, network.switches, s)});
-      ports[s].push_back({up, down});
-    }
-  }
+void Machine::build_gpus(const std::vector<GpuWork>& work) {
+  const Topology& topology = fabric_->topology();
+  LinkPlan plan;
   for (std::uint32_t g = 0; g < work.size(); ++g) {
-    gpus_.push_back(std::make_unique<Gpu>(GpuId{g}, system_.gpu, work[g], LinkPorts(network, GpuId{g}, bundles[g])));
+    const std::uint32_t per_node = fabric_->network().gpus_per_node;
+    if (g % per_node == 0) {  // the GPUs of a node share their plan
+      const std::uint32_t planes = topology.nodes()[g].ports - (per_node < work.size() ? 1 : 0);
+      plan = LinkPlan{.first_gpu = g, .gpus = std::min(per_node, static_cast<std::uint32_t>(work.size()) - g)};
+      const TopologyNodeKind neighbour = topology.nodes()[topology.neighbour(g, 0)].kind;
+      if (neighbour == TopologyNodeKind::hub) {
+        plan.avoid = lanes_to_avoid(*fabric_, g, plan.gpus, planes);
+      } else {
+        plan.kind = neighbour == TopologyNodeKind::gpu ? LinkPlan::Kind::peers : LinkPlan::Kind::router;
+      }
+    }
+    std::vector<LinkBundle> bundles;
+    for (std::uint32_t p = 0; p < topology.nodes()[g].ports; ++p) {
+      bundles.push_back({&fabric_->in(g, p), &fabric_->out(g, p), fabric_->lanes(g, p)});
+    }
+    gpus_.push_back(std::make_unique<Gpu>(GpuId{g}, system_.gpu, work[g], LinkPorts(plan, GpuId{g}, bundles)));
   }
-  for (std::uint32_t s = 0; s < network.switches; ++s) {
+}
+
+void Machine::build_switches() {
+  const Topology& topology = fabric_->topology();
+  const auto usual = std::make_shared<const LinkTiming>(system_.network.link);
+  for (std::uint32_t n = 0; n < topology.nodes().size(); ++n) {
+    const TopologyNode& node = topology.nodes()[n];
+    if (node.kind != TopologyNodeKind::hub) continue;
+    std::vector<SwitchPort> ports;
+    for (std::uint32_t p = 0; p < node.ports; ++p) {
+      SwitchPort port{&fabric_->in(n, p), &fabric_->out(n, p), {}};
+      for (std::uint32_t lane = 0; lane < topology.cables()[topology.out(n, p).cable].lanes; ++lane) {
+        const double factor = topology.lane_factor(topology.out(n, p), lane);
+        if (factor < 1 && factor > 0) port.lanes = fabric_->lanes(n, p);
+      }
+      ports.push_back(std::move(port));
+    }
     std::unique_ptr<Reducer> reducer;
     if (system_.switch_reduce) {
-      reducer = std::make_unique<ReductionTable>(*system_.switch_reduce, static_cast<std::uint32_t>(work.size()));
+      reducer = std::make_unique<ReductionTable>(*system_.switch_reduce, static_cast<std::uint32_t>(ports.size()));
     }
-    const std::uint32_t lanes = share(network.links_per_gpu, network.switches, s);
-    switches_.push_back(std::make_unique<Switch>(network.switch_, network.link, lanes, ports[s], std::move(reducer)));
-  }
-  for (std::size_t i = 0; i < connections_.size(); ++i) {
-    const Chip* gpu = gpus_[i / 2 % work.size()].get();
-    const Chip* hub = switches_[i / 2 / work.size()].get();
-    connections_[i].sender = i % 2 == 0 ? gpu : hub;
-    connections_[i].receiver = i % 2 == 0 ? hub : gpu;
+    const std::uint32_t lanes = topology.cables()[topology.out(n, 0).cable].lanes;
+    switches_.push_back(std::make_unique<Switch>(system_.network.switch_, usual, lanes, ports, std::move(reducer),
+                                                 topology.neighbour(n, 0)));
   }
 }
 
-void Machine::build_fully_connected(const std::vector<GpuWork>& work) {
-  const NetworkSpec& network = system_.network;
-  const auto peers = static_cast<std::uint32_t>(work.size() - 1);
-  std::vector<std::vector<LinkWires*>> wires(work.size(), std::vector<LinkWires*>(work.size(), nullptr));
-  for (std::size_t from = 0; from < work.size(); ++from) {
-    for (std::size_t to = 0; to < work.size(); ++to) {
-      if (from != to) wires[from][to] = connect(fmt::format("gpu{}->gpu{}", from, to));
-    }
-  }
-  for (std::uint32_t g = 0; g < work.size(); ++g) {
-    std::vector<LinkBundle> bundles;
-    for (std::uint32_t peer = 0; peer < work.size(); ++peer) {
-      if (peer != g) bundles.push_back({wires[peer][g], wires[g][peer], network.links_per_gpu / peers});
-    }
-    gpus_.push_back(std::make_unique<Gpu>(GpuId{g}, system_.gpu, work[g], LinkPorts(network, GpuId{g}, bundles)));
-  }
-  for (std::size_t i = 0; i < connections_.size(); ++i) {
-    const std::size_t from = i / peers;
-    const std::size_t to = i % peers < from ? i % peers : i % peers + 1;
-    connections_[i].sender = gpus_[from].get();
-    connections_[i].receiver = gpus_[to].get();
-  }
+const Chip& Machine::chip(std::uint32_t node) const {
+  const TopologyNode& at = fabric_->topology().nodes()[node];
+  if (at.kind == TopologyNodeKind::gpu) return *gpus_[at.number];
+  return *switches_[at.number];
 }
 
 bool Machine::run(std::uint32_t threads, const std::function<void(Time)>& progress) {
-  Engine engine({system_.network.link.latency, threads});
+  Engine engine({fabric_ ? fabric_->window() : system_.network.link.latency, threads});
   for (std::size_t g = 0; g < gpus_.size(); ++g) engine.add_chip(fmt::format("gpu{}", g), *gpus_[g]);
   for (std::size_t s = 0; s < switches_.size(); ++s) engine.add_chip(fmt::format("switch{}", s), *switches_[s]);
-  for (const Connection& connection : connections_) {
-    engine.add_wire(connection.wires->packets, *connection.sender, *connection.receiver);
-    engine.add_wire(connection.wires->credits, *connection.sender, *connection.receiver);
+  if (fabric_) {
+    fabric_->add_to(engine, [this](std::uint32_t node) -> const Chip& { return chip(node); });
   }
   end_ = engine.run(progress).end;
   for (const auto& gpu : gpus_) {
@@ -100,25 +117,41 @@ bool Machine::run(std::uint32_t threads, const std::function<void(Time)>& progre
   for (const auto& hub : switches_) {
     WEFT_CHECK(!hub->holds_packets(), "all work is done, yet a switch holds packets");
   }
+  for (std::size_t r = 0; fabric_ && r < fabric_->routers(); ++r) {
+    WEFT_CHECK(!fabric_->router(r).holds_packets(), "all work is done, yet a router holds packets");
+  }
   return true;
+}
+
+std::string Machine::deadlock() const {
+  if (!fabric_) return "";
+  return fabric_->waiting_cycle();
+}
+
+const LaneStatistics& Machine::statistics(std::uint32_t node, std::uint32_t port, std::uint32_t lane) const {
+  const TopologyNode& at = fabric_->topology().nodes()[node];
+  switch (at.kind) {
+    case TopologyNodeKind::gpu:
+      return gpus_[at.number]->ports().transmitter(port).statistics(lane);
+    case TopologyNodeKind::hub:
+      return switches_[at.number]->output(port).statistics(lane);
+    default:
+      return fabric_->router_at(node).statistics(port, lane);
+  }
 }
 
 std::vector<Machine::Link> Machine::links() const {
   std::vector<Link> links;
-  const auto add = [&](const std::string& from, const std::string& to, const Transmitter& transmitter) {
-    for (std::uint32_t lane = 0; lane < transmitter.lanes(); ++lane) {
-      links.push_back({fmt::format("{}->{}.{}", from, to, lane), &transmitter.statistics(lane)});
-    }
-  };
-  for (std::size_t g = 0; g < gpus_.size(); ++g) {
-    for (std::size_t b = 0; b < gpus_[g]->ports().size(); ++b) {
-      const std::string to = switches_.empty() ? fmt::format("gpu{}", b < g ? b : b + 1) : fmt::format("switch{}", b);
-      add(fmt::format("gpu{}", g), to, gpus_[g]->ports().transmitter(b));
-    }
-  }
-  for (std::size_t s = 0; s < switches_.size(); ++s) {
-    for (std::uint32_t g = 0; g < gpus_.size(); ++g) {
-      add(fmt::format("switch{}", s), fmt::format("gpu{}", g), switches_[s]->output(g));
+  if (!fabric_) return links;
+  const Topology& topology = fabric_->topology();
+  for (std::uint32_t n = 0; n < topology.nodes().size(); ++n) {
+    std::unordered_map<std::uint32_t, std::uint32_t> lanes_to;  // by neighbour: cables between the same two go on
+    for (std::uint32_t p = 0; p < topology.nodes()[n].ports; ++p) {
+      const LinkId link = topology.out(n, p);
+      std::uint32_t& number = lanes_to[topology.to(link)];
+      for (std::uint32_t lane = 0; lane < topology.cables()[link.cable].lanes; ++lane) {
+        links.push_back({fmt::format("{}.{}", topology.name(link), number++), &statistics(n, p, lane)});
+      }
     }
   }
   return links;

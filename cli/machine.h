@@ -1,13 +1,15 @@
-// A system put together: GPUs, switches and the wires between them, run by the engine.
+// A system put together: GPUs, switches, routers and the wires between them, run by the engine.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/system_config.h"
 #include "gpu_model/gpu.h"
+#include "network/fabric.h"
 #include "network/switch.h"
 #include "sim/engine.h"
 
@@ -15,7 +17,8 @@ namespace weft {
 
 class Machine {
  public:
-  // One GPU for each work; a GPU alone has no links.
+  // One GPU for each work; a GPU alone has no links. Throws InputError for a network that has no place for them or in
+  // which they do not reach each other.
   Machine(const SystemSpec& system, const std::vector<GpuWork>& work);
 
   // Runs to the end. `progress` sees the simulated time now and then. Returns false when operations are left that
@@ -24,6 +27,7 @@ class Machine {
 
   [[nodiscard]] std::size_t gpus() const { return gpus_.size(); }
   [[nodiscard]] const Gpu& gpu(std::size_t index) const { return *gpus_[index]; }
+  // Switches of one level, which may reduce. Routers have no more to tell than their links.
   [[nodiscard]] std::size_t switches() const { return switches_.size(); }
   [[nodiscard]] const Switch& switch_at(std::size_t index) const { return *switches_[index]; }
 
@@ -34,20 +38,17 @@ class Machine {
   };
   [[nodiscard]] std::vector<Link> links() const;
   [[nodiscard]] Time end() const { return end_; }
+  // After a run that did not end: packets that wait for each other, if that is why; else empty.
+  [[nodiscard]] std::string deadlock() const;
 
  private:
-  struct Connection {
-    std::string name;
-    std::unique_ptr<LinkWires> wires;
-    const Chip* sender = nullptr;
-    const Chip* receiver = nullptr;
-  };
-  LinkWires* connect(const std::string& name);
-  void build_switched(const std::vector<GpuWork>& work);
-  void build_fully_connected(const std::vector<GpuWork>& work);
+  void build_gpus(const std::vector<GpuWork>& work);
+  void build_switches();
+  [[nodiscard]] const Chip& chip(std::uint32_t node) const;
+  [[nodiscard]] const LaneStatistics& statistics(std::uint32_t node, std::uint32_t port, std::uint32_t lane) const;
 
   SystemSpec system_;
-  std::vector<Connection> connections_;
+  std::optional<Fabric> fabric_;  // none: a GPU alone
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<std::unique_ptr<Switch>> switches_;
   Time end_;

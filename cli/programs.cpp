@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/collective_times.h"
 #include "sim/error.h"
 #include "traces/replay_graph.h"
 #include "traces/trace_file.h"
@@ -25,12 +26,18 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
     notes.push_back(fmt::format("Every GPU replays rank {} of {}: what the ranks did differently is not in the result.",
                                 trace.ranks.front().rank, trace.world_size));
   }
+  ReplaySpec spec{config.gpus, config.iterations, workload.host_time_scale, {}};
+  if (workload.recorded_waits && trace.world_size > 1 && config.gpus > 1) {
+    spec.collective_times = recorded_collective_times(graph, config);
+    notes.emplace_back(
+        "The last GPU comes to each collective as late as the recorded rank waited there: its time in the trace less "
+        "what it takes when all come together.");
+  }
   notes.push_back(
       fmt::format("Demands of kernels are guessed from name, grid and block, and fitted to the time alone on "
                   "the recorded GPU ({}), whatever GPU is simulated.",
                   trace.ranks.front().device.empty() ? "unknown" : trace.ranks.front().device));
-  return replay(graph,
-                {.gpus = config.gpus, .iterations = config.iterations, .host_time_scale = workload.host_time_scale});
+  return replay(graph, spec);
 }
 
 std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig& config, std::vector<std::string>&) {

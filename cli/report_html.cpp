@@ -111,6 +111,7 @@ std::string comparison_report_html(const std::vector<std::pair<std::string, Json
 void write_comparison_report(const std::vector<std::pair<std::string, Json>>& results,
                              const std::vector<fs::path>& run_dirs, const fs::path& file) {
   std::vector<std::string> links;
+  links.reserve(run_dirs.size());
   const fs::path from = fs::absolute(file).parent_path();
   for (const fs::path& dir : run_dirs) {
     // Relative, so that the folder can be moved and sent as a whole.

@@ -45,7 +45,8 @@ std::string bytes_text(double bytes) {
 }
 
 std::string bandwidth_text(double GBps) { return digits(GBps) + " GB/s"; }
-std::string factor_text(double factor) { return fmt::format("{:.2f}x", factor); }
+// A slowdown of half a per cent is worth telling from one of one.
+std::string factor_text(double factor) { return fmt::format("{:.{}f}x", factor, std::fabs(factor - 1) < 0.1 ? 3 : 2); }
 std::string number_text(double value) { return digits(value); }
 
 std::string percent_text(double fraction) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "cli/spec_fields.h"
@@ -69,6 +70,8 @@ template <class Fields>
 void workload_fields(Fields& f, TraceWorkload& trace) {
   f.text("trace", trace.file);
   f.number("host_time_scale", trace.host_time_scale, 0, 1000, Presence::optional);
+  f.flag("recorded_waits", trace.recorded_waits, Presence::optional);
+  f.text("demands", trace.demands, Presence::optional);
 }
 
 template <class Fields>
@@ -87,7 +90,7 @@ void workload_fields(Fields& f, CollectiveWorkload& collective) {
   collective.bytes = Bytes(bytes);
 }
 
-fs::path find_trace(const std::string& written, const fs::path& config_file) {
+fs::path find_input(const std::string& written, const fs::path& config_file) {
   for (const fs::path& candidate : {config_file.parent_path() / written, fs::path(written)}) {
     std::error_code ignored;
     if (fs::is_regular_file(candidate, ignored)) return fs::weakly_canonical(fs::absolute(candidate), ignored);
@@ -103,7 +106,7 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
   }
   if (present.size() != 1) {
     if (present.empty() && !reader.value().empty()) reader.finish();
-    reader.fail("", fmt::format("expected exactly one of \"trace\", \"model\" and \"collective\", got {}",
+    reader.fail("", fmt::format(R"(expected exactly one of "trace", "model" and "collective", got {})",
                                 present.empty() ? "none" : "\"" + present[0] + "\" and \"" + present[1] + "\""));
   }
   FieldReader fields(reader);
@@ -118,7 +121,10 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
     workload_fields(fields, config.workload.emplace<CollectiveWorkload>());
   }
   reader.finish();
-  if (auto* trace = std::get_if<TraceWorkload>(&config.workload)) trace->file = find_trace(trace->file, file).string();
+  if (auto* trace = std::get_if<TraceWorkload>(&config.workload)) {
+    trace->file = find_input(trace->file, file).string();
+    if (!trace->demands.empty()) trace->demands = find_input(trace->demands, file).string();
+  }
 }
 
 // Everything but the system and the workload.
@@ -201,11 +207,23 @@ std::vector<std::string> all_reduce_algorithm_names() {
   return names;
 }
 
+namespace {
+// `nodes` of a cluster stands for all of their GPUs.
+void read_nodes(JsonReader& top, RunConfig& config) {
+  const auto& cluster = config.system.network.cluster;
+  if (!cluster) top.fail("nodes", "expected a system of several nodes, got one of a single node");
+  if (top.has("gpus")) top.fail("nodes", "expected either \"nodes\" or \"gpus\", got both");
+  const std::int64_t most = std::max(1U, config.system.max_gpus / cluster->gpus_per_node);
+  config.gpus = std::min(config.system.max_gpus,
+                         static_cast<std::uint32_t>(top.integer("nodes", 1, most)) * cluster->gpus_per_node);
+}
+}  // namespace
+
 RunConfig read_run_config(const Json& document, const fs::path& file) {
   JsonReader top(document, file.string());
   // Asked for first, so that a misspelt key is named before what it leaves missing.
-  for (const char* key : {"system", "workload", "gpus", "scheme", "all_reduce", "host", "iterations", "fidelity",
-                          "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
+  for (const char* key : {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "iterations",
+                          "fidelity", "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
     static_cast<void>(top.has(key));
   }
   top.finish();
@@ -214,6 +232,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   config.system = system_of(top);
   FieldReader fields(top);
   config.gpus = config.system.max_gpus;
+  if (top.has("nodes")) read_nodes(top, config);
   fields.count("gpus", config.gpus, 1, config.system.max_gpus, Presence::optional);
   fields.count("threads", config.threads, 1, 1024, Presence::optional);
   experiment_fields(fields, config);

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <numeric>
 
+#include "cli/demands_file.h"
 #include "cli/gather.h"
 #include "cli/machine.h"
 #include "cli/programs.h"
@@ -64,12 +65,34 @@ double done_share(const Machine& machine) {
   return all == 0 ? 1 : static_cast<double>(ended) / static_cast<double>(all);
 }
 
-void note_calibration(const AlonePass& alone, RunResult& result) {
-  if (alone.calibrated == 0) return;
+void note_calibration(const CalibrationSummary& summary, RunResult& result) {
+  if (summary.calibrated == 0) return;
   result.notes.push_back(
       fmt::format("{} kernels calibrated to their time alone, {} of them more than {:.0f} % off; {} "
                   "kernels have no time alone in the trace and keep the guessed demand.",
-                  alone.calibrated, alone.missed, kCalibrationTolerance * 100, alone.uncalibrated));
+                  summary.calibrated, summary.missed, kCalibrationTolerance * 100, summary.uncalibrated));
+}
+
+// The first GPU's kernels alone, from a file of demands or by running them, for all: the GPUs of a run are equal, and
+// so are their kernels.
+std::vector<DemandFit> fit_kernels(const RunConfig& config, std::vector<Program>& programs, const Progress& progress,
+                                   std::int64_t& transactions) {
+  const auto* trace = std::get_if<TraceWorkload>(&config.workload);
+  std::vector<DemandFit> fits;
+  if (trace != nullptr && !trace->demands.empty()) {
+    fits = read_demands(trace->demands, demands_origin(*trace, config.system, programs.front()), programs.front());
+  } else {
+    fits = run_kernels_alone(
+        programs.front(), config.system.gpu, config.threads,
+        [&](double share) {
+          if (progress) progress(0.2 * share, "kernels alone");
+        },
+        transactions);
+  }
+  for (Program& program : programs) {
+    for (std::size_t o = 0; o < program.ops.size(); ++o) apply(fits[o], program.ops[o].kernel);
+  }
+  return fits;
 }
 
 }  // namespace
@@ -86,17 +109,12 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
   check_memory(config, programs, result);
   if (!result.out_of_memory) {
     const Scripts scripts(config, programs);  // first: what cannot be planned shall not cost a calibration
-    // One pass for all: the GPUs of a run are equal, and so are their kernels.
-    AlonePass alone = run_kernels_alone(programs.front(), config.system.gpu, [&](double share) {
-      if (progress) progress(0.2 * share, "kernels alone");
-    });
-    for (std::size_t g = 1; g < programs.size(); ++g) {
-      for (std::size_t o = 0; o < programs[g].ops.size(); ++o) programs[g].ops[o].kernel = programs[0].ops[o].kernel;
-    }
-    note_calibration(alone, result);
+    std::int64_t& transactions = result.engine.memory_transactions;
+    AlonePass alone;
+    alone.fits = fit_kernels(config, programs, progress, transactions);
+    note_calibration(summarise(programs.front(), alone.fits), result);
     if (progress) progress(0.2, "without communication");
-    run_without_communication(scripts.work(0), config.system.gpu, alone);
-    result.engine.memory_transactions = alone.memory_transactions;
+    alone.undisturbed = run_without_communication(scripts.work(0), config.system.gpu, transactions);
 
     std::vector<GpuWork> work;
     for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
@@ -105,7 +123,10 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
     const bool finished = machine.run(config.threads, [&](Time) {
       if (progress && ++windows % 1024 == 0) progress(0.3 + 0.7 * done_share(machine), "simulating");
     });
-    if (!finished) result.status = "deadlock";
+    if (!finished) {
+      result.status = "deadlock";
+      if (const std::string why = machine.deadlock(); !why.empty()) result.notes.push_back("Deadlock: " + why + ".");
+    }
     gather(config, programs, alone, scripts, machine, result);
     result.engine.simulated_s = to_seconds(machine.end());
   }

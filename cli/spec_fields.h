@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -69,10 +70,45 @@ class FieldReader {
     read(fields);
     child.finish();
   }
+  // A value that may be absent: `read(*this, key, value)` where it is there.
+  template <class T, class Read>
+  void maybe(const char* key, std::optional<T>& value, Read read) {
+    if (reader_->has(key)) read(*this, key, value.emplace());
+  }
+  // An array of objects: `read(fields, element)` for each.
+  template <class T, class Read>
+  void objects(const char* key, std::vector<T>& values, Read read, Presence presence = Presence::required) {
+    if (!wanted(key, presence)) return;
+    values.clear();
+    for (JsonReader& element : reader_->objects(key)) {
+      FieldReader fields(element);
+      read(fields, values.emplace_back());
+      element.finish();
+    }
+  }
+  // An array of 1 to `most` whole numbers.
+  template <class Integer>
+  void counts(const char* key, std::vector<Integer>& values, std::int64_t low, std::int64_t high, std::size_t most) {
+    const std::string expected = "expected 1 to " + std::to_string(most) + " integers from " + std::to_string(low) +
+                                 " to " + std::to_string(high);
+    if (!reader_->has(key)) reader_->fail(key, expected + ", got nothing");
+    const Json& array = reader_->value()[key];
+    if (!array.is_array() || array.empty() || array.size() > most) {
+      reader_->fail(key, expected + ", got " + describe(array));
+    }
+    values.clear();
+    for (const Json& element : array) {
+      if (!element.is_number_integer() || element.get<std::int64_t>() < low || element.get<std::int64_t>() > high) {
+        reader_->fail(key, expected + ", got " + element.dump());
+      }
+      values.push_back(element.get<Integer>());
+    }
+  }
   // For conditions between fields: refuses the value at `key`.
   void refuse_unless(bool good, const char* key, const std::string& message) {
     if (!good) reader_->fail(key, message);
   }
+  [[nodiscard]] JsonReader& reader() { return *reader_; }
 
  private:
   static constexpr double kGiB = 1073741824.0;
@@ -118,6 +154,23 @@ class FieldWriter {
     FieldWriter fields(child);
     write(fields);
     (*out_)[key] = std::move(child);
+  }
+  template <class T, class Write>
+  void maybe(const char* key, std::optional<T>& value, Write write) {
+    if (value) write(*this, key, *value);
+  }
+  template <class T, class Write>
+  void objects(const char* key, std::vector<T>& values, Write write, Presence = Presence::required) {
+    Json array = Json::array();
+    for (T& value : values) {
+      FieldWriter fields(array.emplace_back(Json::object()));
+      write(fields, value);
+    }
+    (*out_)[key] = std::move(array);
+  }
+  template <class Integer>
+  void counts(const char* key, const std::vector<Integer>& values, std::int64_t, std::int64_t, std::size_t) {
+    (*out_)[key] = values;
   }
   void refuse_unless(bool, const char*, const std::string&) {}
 

@@ -29,6 +29,8 @@ struct SystemSpec {
 struct TraceWorkload {
   std::string file;
   double host_time_scale = 1;
+  bool recorded_waits = true;
+  std::string demands;  // file of fitted demands; empty: calibrate in the run
 };
 struct ModelWorkload {
   std::string model;

@@ -7,7 +7,9 @@
 
 #include "cli/config_paths.h"
 #include "cli/engine_fields.h"
+#include "cli/network_json.h"
 #include "cli/spec_fields.h"
+#include "gpu_model/l2_cache.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 
@@ -49,6 +51,7 @@ void l2_fields(Fields& f, L2Spec& l2) {
   f.refuse_unless(std::has_single_bit(l2.ways), "ways", fmt::format("expected a power of two, got {}", l2.ways));
   f.count("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
+  f.count("far_latency_cycles", l2.far_latency_cycles, 0, 1 << 20);
   const std::int64_t set_bytes = kLineBytes * l2.ways * l2.slices;
   f.refuse_unless(l2.bytes >= set_bytes && l2.bytes % set_bytes == 0, "bytes",
                   fmt::format("expected a multiple of slices * ways * 128 B = {}, got {}", set_bytes, l2.bytes));
@@ -64,10 +67,17 @@ void hbm_fields(Fields& f, HbmSpec& hbm) {
   f.count("row_bytes", hbm.row_bytes, kLineBytes, 1 << 20);
   f.time_ns("row_cycle_ns", hbm.row_cycle, 0, kMaxTimeNs);
   f.time_ns("row_miss_ns", hbm.row_miss, 0, kMaxTimeNs);
+  f.time_ns("activation_ns", hbm.activation, 0, kMaxTimeNs);
+  f.time_ns("write_recovery_ns", hbm.write_recovery, 0, kMaxTimeNs);
   f.time_ns("turnaround_ns", hbm.turnaround, 0, kMaxTimeNs);
-  f.count("write_batch", hbm.write_batch, 1, 65536);
-  f.number("refresh_share", hbm.refresh_share, 0, 0.99);
-  f.count("queue_lines", hbm.queue_lines, 1, 65536);
+  f.count("write_batch", hbm.write_batch, 1, Hbm::kMostBatchLines);
+  f.time_ns("refresh_interval_ns", hbm.refresh_interval, kMinTimeNs, kMaxTimeNs);
+  f.time_ns("refresh_ns", hbm.refresh, 0, kMaxTimeNs);
+  f.count("queue_lines", hbm.queue_lines, 1, Hbm::kMostQueuedLines);
+  f.refuse_unless(
+      hbm.refresh_interval > hbm.refresh + hbm.row_miss, "refresh_interval_ns",
+      fmt::format("expected more than a refresh and a row miss, {:.1f}, got {:.1f}",
+                  to_microseconds(hbm.refresh + hbm.row_miss) * 1e3, to_microseconds(hbm.refresh_interval) * 1e3));
   f.refuse_unless(hbm.row_bytes % kLineBytes == 0, "row_bytes",
                   fmt::format("expected a multiple of 128, got {}", hbm.row_bytes));
 }
@@ -105,45 +115,19 @@ void gpu_fields(Fields& f, GpuSpec& gpu) {
                   fmt::format("expected hit_latency_cycles above {}, twice a slice's time for a line, got {}",
                               2 * service + 2, gpu.l2.hit_latency_cycles));
   const Time burst = transfer_time(Bytes(kLineBytes), Bandwidth(gpu.hbm.bandwidth.count() / gpu.hbm.channels));
-  const Time loaded = gpu.hbm.row_miss + burst + burst;  // refresh lengthens a burst, at most to twice
+  const Time loaded = gpu.hbm.row_miss + burst + burst;  // twice: it is rounded to cycles
   f.refuse_unless(gpu.hbm.latency >= loaded, "hbm",
                   fmt::format("expected latency_ns of at least {:.1f}, a row miss and two bursts, got {:.1f}",
                               to_microseconds(loaded) * 1e3, to_microseconds(gpu.hbm.latency) * 1e3));
-  constexpr std::int64_t kLinesPerSlice = (std::int64_t{1} << 24) - 1;  // what the tags of the L2 model tell apart
-  f.refuse_unless(gpu.hbm.bytes / kLineBytes / gpu.l2.slices < kLinesPerSlice, "hbm",
-                  fmt::format("expected memory of at most {} lines of 128 B a slice, got {}", kLinesPerSlice,
-                              gpu.hbm.bytes / kLineBytes / gpu.l2.slices));
-}
-
-template <class Fields>
-void link_fields(Fields& f, LinkSpec& link) {
-  f.rate_GBps("bandwidth_GBps", link.bandwidth, kMinGBps, kMaxGBps);
-  f.number("framing_efficiency", link.framing_efficiency, 0.01, 1);
-  f.time_ns("latency_ns", link.latency, kMinTimeNs, kMaxTimeNs);
-  f.count("flit_bytes", link.flit_bytes, 1, 4096);
-  f.count("header_flits", link.header_flits, 0, 1024);
-  f.count("max_payload_bytes", link.max_payload_bytes, kLineBytes, kLineBytes);  // units load and store lines
-  f.count("credits", link.credits, 1, 1 << 20);
-}
-
-const EnumNames<Topology>& topology_names() {
-  static const EnumNames<Topology> names{{Topology::switched, "switched"},
-                                         {Topology::fully_connected, "fully_connected"}};
-  return names;
-}
-
-template <class Fields>
-void network_fields(Fields& f, NetworkSpec& network, std::uint32_t max_gpus) {
-  f.choice("topology", network.topology, topology_names());
-  f.count("links_per_gpu", network.links_per_gpu, 1, 255);
-  const bool switched = network.topology == Topology::switched;
-  f.count("switches", network.switches, switched ? 1 : 0, switched ? 65536 : 0);
-  f.object("link", [&](auto& link) { link_fields(link, network.link); });
-  f.object("switch", [&](auto& at) { at.time_ns("latency_ns", network.switch_.latency, 0, kMaxTimeNs); });
-  const std::uint32_t needed = switched ? network.switches : max_gpus - 1;
-  f.refuse_unless(network.links_per_gpu >= needed, "links_per_gpu",
-                  fmt::format("expected at least {} (one to each {}), got {}", needed,
-                              switched ? "switch" : "other GPU", network.links_per_gpu));
+  f.refuse_unless(
+      L2Cache::tags_reach(gpu.l2, gpu.hbm), "hbm",
+      fmt::format("expected memory that the tags of the L2 model tell apart ({} lines a slice at most), got {}",
+                  L2Cache::most_lines_per_slice(gpu.l2), gpu.hbm.bytes / kLineBytes / gpu.l2.slices));
+  f.refuse_unless(gpu.l2.slices % gpu.hbm.channels == 0 ||
+                      (gpu.hbm.channels % gpu.l2.slices == 0 && std::has_single_bit(gpu.hbm.channels / gpu.l2.slices)),
+                  "hbm",
+                  fmt::format("expected channels that divide the {} L2 slices, or that many times 2, 4, ..., got {}",
+                              gpu.l2.slices, gpu.hbm.channels));
 }
 
 template <class Fields>
@@ -193,7 +177,7 @@ template <class Fields>
 void system_fields(Fields& f, SystemSpec& system) {
   f.text("name", system.name);
   f.text("description", system.description, Presence::optional);
-  f.count("max_gpus", system.max_gpus, 1, 65536);
+  f.count("max_gpus", system.max_gpus, 1, 65535);
   f.object("gpu", [&](auto& gpu) { gpu_fields(gpu, system.gpu); });
   f.object("network", [&](auto& network) { network_fields(network, system.network, system.max_gpus); });
   f.object("collectives", [&](auto& collectives) { collective_fields(collectives, system.collectives); });
@@ -213,8 +197,11 @@ SystemSpec read_system(JsonReader reader) {
   fields.object(
       "switch_reduce", [&](auto& reduce) { reduce_fields(reduce, system.switch_reduce.emplace()); },
       Presence::optional);
-  if (system.switch_reduce && system.network.topology != Topology::switched) {
+  if (system.switch_reduce && system.network.topology != TopologyKind::switched) {
     reader.fail("switch_reduce", "expected no reducing hardware in a network without switches, got one");
+  }
+  if (system.switch_reduce && system.network.cluster) {
+    reader.fail("switch_reduce", "expected no reducing hardware in a cluster (not simulated yet), got one");
   }
   const CollectiveSpec& collectives = system.collectives;
   const ComputeUnitSpec& unit = system.gpu.compute_unit;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/network_json.h"
 #include "cli/system_json.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
@@ -12,6 +13,7 @@ namespace weft {
 namespace {
 
 constexpr const char* kReduceKey = "switch_reduce";
+constexpr const char* kNetworkKey = "network";
 
 // {"preset": NAME, ...} becomes the preset with the rest merged over it.
 Json expand_preset(const Json& reduce, const std::string& file, const std::string& path) {
@@ -32,7 +34,12 @@ void override_part(Json& system, const std::string& part, const Json& over, cons
                    const std::string& path) {
   if (part != kReduceKey) {
     if (!over.is_object()) throw InputError(file, path, "expected an object, got " + describe(over));
-    merge_into(system[part], over);
+    if (part == kNetworkKey) {
+      drop_keys_of_other_topology(system[part], over);
+      merge_into(system[part], expand_link_presets(over, file, path));
+    } else {
+      merge_into(system[part], over);
+    }
   } else if (over.is_null()) {
     system.erase(part);
   } else if (!over.is_object()) {
@@ -47,8 +54,12 @@ void override_part(Json& system, const std::string& part, const Json& over, cons
 Json load_system(const std::string& name, const std::string& file, const std::string& where) {
   Json system = load_preset("systems", name, file, where);
   const std::string own_file = preset_path("systems", name).string();
+  if (system.contains(kReduceKey) && system[kReduceKey].is_null()) system.erase(kReduceKey);  // of the file included
   if (system.contains(kReduceKey)) {
     system[kReduceKey] = expand_preset(system[kReduceKey], own_file, child_path("", kReduceKey));
+  }
+  if (system.contains(kNetworkKey)) {
+    system[kNetworkKey] = expand_link_presets(system[kNetworkKey], own_file, child_path("", kNetworkKey));
   }
   static_cast<void>(read_system(JsonReader(system, own_file)));
   return system;

@@ -9,7 +9,7 @@ target_compile_features(weft_options INTERFACE cxx_std_20)
 # Debian builds SystemC as C++17; a C++20 user must say so, or the library's version symbol is missing at link time.
 target_compile_definitions(weft_options INTERFACE SC_CPLUSPLUS=201703L)
 target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
-                       -Wold-style-cast -Woverloaded-virtual -Wno-restrict -Werror)
+                       -Wold-style-cast -Woverloaded-virtual $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror)
 target_include_directories(weft_options INTERFACE ${PROJECT_SOURCE_DIR})
 if(WEFT_SANITIZE)
   target_compile_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)

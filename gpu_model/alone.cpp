@@ -1,10 +1,10 @@
 #include "gpu_model/alone.h"
 
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <optional>
-#include <tuple>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
 
 #include "sim/error.h"
 
@@ -12,164 +12,133 @@ namespace weft {
 
 namespace {
 
-constexpr double kGoodEnough = 0.004;  // where the search stops: well inside the tolerance
-constexpr int kMostTries = 20;
-constexpr double kLeastTraffic = 0.8;  // a jump is a wave of blocks at most; no guess of bytes is bent further for one
-
-// One kernel, on an idle GPU whose L2 holds what `l2` holds.
-class Trial {
- public:
-  Trial(const GpuSpec& gpu, const L2Cache& l2) : spec_(gpu), l2_(l2) {
-    program_.priorities = {0};
-    program_.ops.resize(1);
-    work_.program = &program_;
-    work_.scripts = {nullptr};
-  }
-
-  Time run(const ProgramOp& op) {
-    program_.ops.front() = op;
-    program_.ops.front().waits.clear();
-    program_.ops.front().stream = StreamId{0};
-    program_.ops.front().host_delay = Time(0);
-    gpu_.emplace(GpuId{0}, spec_, work_, LinkPorts());
-    gpu_->set_l2(l2_);
-    run_alone(*gpu_);
-    const OpTimes& times = gpu_->times().front();
-    return gpu_->clock().to_time(times.end) - gpu_->clock().to_time(times.start);
-  }
-  [[nodiscard]] const Gpu& gpu() const { return *gpu_; }
-
- private:
-  const GpuSpec& spec_;
-  const L2Cache& l2_;
-  Program program_;
-  GpuWork work_;
-  std::optional<Gpu> gpu_;
+struct Chunk {
+  std::size_t first = 0;  // among the kernels
+  std::size_t end = 0;
+  KnownFits found;
+  std::int64_t transactions = 0;
 };
 
-// Kernels of one name, shape and time alone need not be searched for twice.
-using Signature = std::tuple<std::string, std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>>;
-
-Signature signature(const ProgramOp& op) { return {op.name, op.kernel.shape.grid, op.kernel.shape.block}; }
-
-// One fitted parameter on one axis: from 0 upwards, pipe cycles of a block on top of those of its operations; from 0
-// downwards to -1, the share of its memory traffic that is taken away. At -1 a kernel does nothing but start.
-struct Fit {
-  double base_cycles;  // a scale for the positive side
-  void apply(double x, double traffic, const KernelDemand& guess, KernelDemand& demand) const {
-    demand = guess;
-    demand.memory_scale *= traffic;
-    if (x >= 0) {
-      demand.extra_cycles_per_block = guess.extra_cycles_per_block + x * base_cycles;
-    } else {
-      demand.memory_scale *= std::max(0.0, 1 + x);
-      for (double& flops : demand.flops) flops *= std::max(0.0, 1 + x);
+class AloneRun {
+ public:
+  AloneRun(const Program& program, const GpuSpec& gpu, std::uint32_t threads,
+           const std::function<void(double)>& progress)
+      : program_(program), gpu_(gpu), threads_(threads), progress_(progress), fits_(program.ops.size()) {
+    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+      if (program.ops[i].kind == ProgramOpKind::kernel) kernels_.push_back(OpId{i});
     }
   }
-};
 
-class Calibrator {
- public:
-  explicit Calibrator(const GpuSpec& gpu) : gpu_(gpu) {}
+  std::vector<DemandFit> run(std::int64_t& transactions) {
+    std::vector<Chunk> first;
+    std::vector<Chunk> later;
+    for (std::size_t begin = 0; begin < kernels_.size();) {
+      std::size_t end = begin + 1;
+      while (end < kernels_.size() && end < begin + kAloneChunk && iteration(end) == iteration(begin)) ++end;
+      (iteration(begin) == iteration(0) ? first : later).push_back(Chunk{begin, end, {}, 0});
+      begin = end;
+    }
+    run_chunks(first);
+    for (Chunk& chunk : first) known_.merge(chunk.found);
+    run_chunks(later);
+    for (const auto* chunks : {&first, &later}) {
+      for (const Chunk& chunk : *chunks) transactions += chunk.transactions;
+    }
+    return std::move(fits_);
+  }
 
-  // Leaves the fitted demand in `op` and the last run in `trial`. Returns whether it is within the tolerance.
-  bool fit(ProgramOp& op, Trial& trial, std::int64_t& transactions) {
-    const KernelDemand guess = op.kernel;
-    const double target = to_seconds(op.measured_alone);
-    const double turns = std::max(1.0, static_cast<double>(guess.shape.blocks()) / gpu_.compute_units);
-    const Fit axis{cycles_of(op.measured_alone) / turns};
-    const auto time_at = [&](double x, double traffic = 1) {
-      axis.apply(x, traffic, guess, op.kernel);
-      const double t = to_seconds(trial.run(op));
-      transactions += trial.gpu().statistics().memory_transactions;
-      return t;
-    };
-    struct Point {
-      double x = 0, t = 0;
-    };
-    std::optional<Point> fast;  // the bracket: the slowest of those too fast, and the fastest of those too slow
-    std::optional<Point> slow;
-    double best = std::numeric_limits<double>::max();
-    double best_x = 0;
-    const auto remembered = known_.find(signature(op));
-    double x = remembered == known_.end() ? 0 : remembered->second;
-    double step = 0.05;
-    for (int tries = 0; tries < kMostTries; ++tries) {
-      const double t = time_at(x);
-      if (const double error = std::abs(t - target) / target; error < best) best = error, best_x = x;
-      if (best < kGoodEnough) break;
-      (t < target ? fast : slow) = Point{x, t};
-      double next = 0;
-      if (!slow) {  // outwards, in growing steps: as long as memory hides the computation nothing changes
-        next = x + std::max(step, (target - t) / target);
-        step *= 3;
-      } else if (!fast) {
-        if (x <= -1) break;  // it does nothing but start, and that takes longer
-        next = std::max(-1.0, x - std::max(step, (t - target) / target));
-        step *= 3;
-      } else if (tries % 2 == 0) {
-        next = (fast->x + slow->x) / 2;
-      } else {
-        next = fast->x + (target - fast->t) * (slow->x - fast->x) / (slow->t - fast->t);
+ private:
+  [[nodiscard]] const ProgramOp& op(std::size_t kernel) const { return program_.ops[kernels_[kernel].value]; }
+  [[nodiscard]] std::uint32_t iteration(std::size_t kernel) const { return op(kernel).iteration; }
+
+  void run_chunks(std::vector<Chunk>& chunks) {
+    std::atomic<std::size_t> next = 0;
+    std::exception_ptr failure;
+    const auto work = [&] {
+      try {
+        for (std::size_t c = next++; c < chunks.size(); c = next++) run_chunk(chunks[c]);
+      } catch (...) {
+        const std::scoped_lock lock(mutex_);
+        failure = std::current_exception();
+        next = chunks.size();
       }
-      if (next == x) break;
-      x = next;
+    };
+    {
+      std::vector<std::jthread> others;
+      for (std::size_t t = 1; t < std::min<std::size_t>(threads_, chunks.size()); ++t) others.emplace_back(work);
+      work();
     }
-    double best_traffic = 1;
-    double traffic = 1;
-    // Times jump where blocks change places: then a little less traffic than on the slow side of the jump.
-    double least = kLeastTraffic;
-    double most = 1;
-    for (int tries = 0; tries < kMostTries / 2 && best > kCalibrationTolerance && slow; ++tries) {
-      x = slow->x;
-      traffic = (least + most) / 2;
-      const double t = time_at(x, traffic);
-      if (const double error = std::abs(t - target) / target; error < best)
-        best = error, best_x = x, best_traffic = traffic;
-      (t < target ? least : most) = traffic;
-    }
-    if (best_x != x || best_traffic != traffic) time_at(best_x, best_traffic);
-    known_[signature(op)] = best_x;
-    return best <= kCalibrationTolerance;
+    if (failure) std::rethrow_exception(failure);
   }
 
- private:
-  [[nodiscard]] double cycles_of(Time t) const { return to_seconds(t) * static_cast<double>(gpu_.clock.count()); }
+  void run_chunk(Chunk& chunk) {
+    Trial trial(gpu_);
+    for (std::size_t k = chunk.first - std::min(chunk.first, kAloneWarmUp); k < chunk.first; ++k) {
+      trial.run(op(k), op(k).kernel);
+      trial.keep();
+    }
+    for (std::size_t k = chunk.first; k < chunk.end; ++k) {
+      run_kernel(op(k), fits_[kernels_[k].value], trial, chunk);
+      trial.keep();
+      report();
+    }
+    chunk.transactions = trial.memory_transactions();
+  }
 
+  void run_kernel(const ProgramOp& described, DemandFit& fit, Trial& trial, Chunk& chunk) const {
+    if (described.measured_alone == Time(0)) {
+      fit.alone = trial.run(described, described.kernel);
+      return;
+    }
+    fit = calibrate(described, gpu_, known_, chunk.found, trial);
+  }
+
+  void report() {
+    const std::scoped_lock lock(mutex_);
+    ++done_;
+    if (progress_) progress_(static_cast<double>(done_) / static_cast<double>(kernels_.size()));
+  }
+
+  const Program& program_;
   const GpuSpec& gpu_;
-  std::map<Signature, double> known_;
+  std::uint32_t threads_;
+  const std::function<void(double)>& progress_;
+  std::vector<OpId> kernels_;
+  std::vector<DemandFit> fits_;  // by OpId
+  KnownFits known_;              // of the first iteration
+  std::mutex mutex_;
+  std::size_t done_ = 0;
 };
 
 }  // namespace
 
-AlonePass run_kernels_alone(Program& program, const GpuSpec& gpu, const std::function<void(double)>& progress) {
-  AlonePass pass;
-  pass.ops.resize(program.ops.size());
-  L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
-  Calibrator calibrator(gpu);
-  for (std::size_t i = 0; i < program.ops.size(); ++i) {
-    ProgramOp& op = program.ops[i];
-    if (op.kind != ProgramOpKind::kernel) continue;
-    Trial trial(gpu, l2);
-    if (op.measured_alone > Time(0)) {
-      ++pass.calibrated;
-      if (!calibrator.fit(op, trial, pass.memory_transactions)) ++pass.missed;
-    } else {
-      ++pass.uncalibrated;
-      trial.run(op);
-      pass.memory_transactions += trial.gpu().statistics().memory_transactions;
-    }
-    const OpTimes& times = trial.gpu().times().front();
-    const ClockDomain& clock = trial.gpu().clock();
-    pass.ops[i] = {clock.to_time(times.end) - clock.to_time(times.start), trial.gpu().ledger(OpId{0})};
-    l2 = trial.gpu().l2();
-    l2.rest();
-    if (progress) progress(static_cast<double>(i + 1) / static_cast<double>(program.ops.size()));
-  }
-  return pass;
+std::vector<DemandFit> run_kernels_alone(const Program& program, const GpuSpec& gpu, std::uint32_t threads,
+                                         const std::function<void(double)>& progress, std::int64_t& transactions) {
+  return AloneRun(program, gpu, threads, progress).run(transactions);
 }
 
-void run_without_communication(const GpuWork& work, const GpuSpec& spec, AlonePass& pass) {
+CalibrationSummary summarise(const Program& program, const std::vector<DemandFit>& fits) {
+  CalibrationSummary out;
+  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+    const ProgramOp& op = program.ops[i];
+    if (op.kind != ProgramOpKind::kernel) continue;
+    if (op.measured_alone == Time(0)) {
+      ++out.uncalibrated;
+      continue;
+    }
+    ++out.calibrated;
+    const double error = calibration_error(op, fits[i]);
+    if (error > kCalibrationTolerance) ++out.missed;
+    if (error > 2 * kCalibrationTolerance) ++out.missed_twice;
+    if (error <= out.worst_error && out.worst) continue;
+    out.worst_error = error;
+    out.worst = OpId{i};
+  }
+  return out;
+}
+
+std::vector<UndisturbedKernel> run_without_communication(const GpuWork& work, const GpuSpec& spec,
+                                                         std::int64_t& transactions) {
   const ScriptedKernel nothing;
   GpuWork quiet = work;
   const std::vector<ProgramOp>& ops = work.program->ops;
@@ -179,13 +148,14 @@ void run_without_communication(const GpuWork& work, const GpuSpec& spec, AlonePa
   Gpu gpu(GpuId{0}, spec, quiet, LinkPorts());
   run_alone(gpu);
   WEFT_CHECK(gpu.done(), "a program without communication ends");
-  pass.undisturbed.resize(ops.size());
+  std::vector<UndisturbedKernel> kernels(ops.size());
   for (std::uint32_t i = 0; i < ops.size(); ++i) {
     if (ops[i].kind != ProgramOpKind::kernel) continue;
     const OpTimes& times = gpu.times()[i];
-    pass.undisturbed[i] = {gpu.clock().to_time(times.end) - gpu.clock().to_time(times.start), gpu.ledger(OpId{i})};
+    kernels[i] = {gpu.clock().to_time(times.end) - gpu.clock().to_time(times.start), gpu.ledger(OpId{i})};
   }
-  pass.memory_transactions += gpu.statistics().memory_transactions;
+  transactions += gpu.statistics().memory_transactions;
+  return kernels;
 }
 
 }  // namespace weft

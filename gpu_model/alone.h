@@ -1,40 +1,56 @@
-// Kernels alone: each kernel of a program by itself on an idle GPU, in launch order, with the L2 as the one before left
-// it. That is what a slowdown is measured against, and where kernels from traces are calibrated.
+// Kernels alone: each kernel of a program by itself on an idle GPU, in launch order, with the L2 as the ones before
+// left it. That is what a slowdown is measured against, and where kernels from traces are calibrated.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <vector>
 
+#include "gpu_model/calibration.h"
 #include "gpu_model/gpu.h"
 
 namespace weft {
 
-struct AloneKernel {
+// Runs all kernels of `program` alone, on up to `threads` threads; the result is the same for any number. Those with
+// measured_alone are calibrated to it (calibration.h). Returns a fit for each operation; `program` is not changed.
+// The fits of the first iterations do not depend on how many follow. `progress` sees the share done and may be empty;
+// `transactions` grows by the memory transactions.
+//
+// Kernels go in chunks of kAloneChunk, each of which starts behind kAloneWarmUp kernels before it: an L2 of 40 MiB
+// holds what the last few kernels touched. The first iteration goes first, and later ones begin their search where the
+// same kernel's ended.
+[[nodiscard]] std::vector<DemandFit> run_kernels_alone(const Program& program, const GpuSpec& gpu,
+                                                       std::uint32_t threads,
+                                                       const std::function<void(double)>& progress,
+                                                       std::int64_t& transactions);
+inline constexpr std::size_t kAloneChunk = 48;
+inline constexpr std::size_t kAloneWarmUp = 6;
+
+// How well kernels were fitted to their times alone.
+struct CalibrationSummary {
+  std::uint32_t calibrated = 0;    // kernels with a known time alone
+  std::uint32_t missed = 0;        // of these, those that stayed more than kCalibrationTolerance off
+  std::uint32_t missed_twice = 0;  // and more than twice that
+  std::uint32_t uncalibrated = 0;  // kernels without: the demand is used as it is
+  std::optional<OpId> worst;
+  double worst_error = 0;
+};
+// `fits` as run_kernels_alone returns them; there may be more of them than operations.
+[[nodiscard]] CalibrationSummary summarise(const Program& program, const std::vector<DemandFit>& fits);
+
+// A kernel in the flow of the program: one after another as on the real run, but with collectives that end at once.
+// What communication costs is measured against this.
+struct UndisturbedKernel {
   Time duration;  // 0 for operations that are no kernel
   KernelLedger ledger;
 };
-
 struct AlonePass {
-  std::vector<AloneKernel> ops;  // by OpId
-  // By OpId: the same kernels in the flow of the program, one after another as on the real run, but with collectives
-  // that end at once. What communication costs is measured against this.
-  std::vector<AloneKernel> undisturbed;
-  std::uint32_t calibrated = 0;    // kernels fitted to the time they took alone
-  std::uint32_t missed = 0;        // of these, those that stayed more than kCalibrationTolerance off
-  std::uint32_t uncalibrated = 0;  // kernels without a known time alone: the demand is used as it is
-  std::int64_t memory_transactions = 0;
+  std::vector<DemandFit> fits;                 // by OpId
+  std::vector<UndisturbedKernel> undisturbed;  // by OpId
 };
 
-// Fills pass.undisturbed. `work` is that of the GPU whose program was run alone; its collectives are left out.
-void run_without_communication(const GpuWork& work, const GpuSpec& gpu, AlonePass& pass);
-
-inline constexpr double kCalibrationTolerance = 0.01;
-
-// Runs all kernels of `program`. Kernels with measured_alone get extra_cycles_per_block, or memory_scale when they
-// would take too long even without computing, such that they take that time: one parameter a kernel, from its time
-// alone. `progress` sees the share done.
-[[nodiscard]] AlonePass run_kernels_alone(Program& program, const GpuSpec& gpu,
-                                          const std::function<void(double)>& progress);
+// By OpId. `work` is that of the GPU whose program was run alone; its collectives are left out.
+[[nodiscard]] std::vector<UndisturbedKernel> run_without_communication(const GpuWork& work, const GpuSpec& gpu,
+                                                                       std::int64_t& transactions);
 
 }  // namespace weft

@@ -42,7 +42,9 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
   const double copy_bytes_per_cycle =
       static_cast<double>(spec.host_link.count()) / static_cast<double>(spec.clock.count());
   const SubCycle copy_time = cycles(kLineBytes / copy_bytes_per_cycle);
+  for (std::uint32_t u = spec.compute_units / 2; u < spec.compute_units; ++u) units_[u].partition = 1;
   units_.emplace_back(unit, copy_time, copy_time);
+  units_.back().partition = L2Cache::kNoPartition;
   for (Unit& u : units_) {
     u.to_links = request_latency_;
     u.from_links = response_latency_;
@@ -67,6 +69,7 @@ void Gpu::add_engines(const GpuEngines& engines) {
     Unit& unit = units_.emplace_back(spec_.compute_unit, 0, line_time(rate));
     unit.outstanding_limit = outstanding;
     unit.packet_lines = packet_lines;
+    unit.partition = L2Cache::kNoPartition;
     unit.to_links = request_latency_;
     unit.from_links = response_latency_;
   };
@@ -95,18 +98,13 @@ Time Gpu::silent_until(Time now) const {
 void Gpu::push(SubCycle when, const Event& event) { wheel_.push(tick_at_or_after(when), event); }
 
 void Gpu::advance(Time until) {
-  for (std::size_t b = 0; b < ports_.size(); ++b) {
-    departures_.clear();  // nobody holds a buffer place for a packet that waits here: agents hold their own limits
-    ports_.bundle(b).in->credits.receive(
-        [&](const Credit& credit) { ports_.transmitter(b).receive_credit(credit, departures_); });
-    ports_.bundle(b).in->packets.receive([&](const Packet& packet) {
-      // Requests cross the crossbar to L2, answers go to their unit, data for the SRAM is there.
-      const bool crosses = virtual_channel(packet.kind) == VirtualChannel::request && !in_sram(packet.line);
-      const SubCycle crossing = crosses ? request_latency_ : 0;
-      push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
-           Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(b), .agent = keep(packet)});
-    });
-  }
+  ports_.receive([&](const Packet& packet, std::uint32_t bundle) {
+    // Requests cross the crossbar to L2, answers go to their unit, data for the SRAM is there.
+    const bool crosses = virtual_channel(packet.kind) == VirtualChannel::request && !in_sram(packet.line);
+    const SubCycle crossing = crosses ? request_latency_ : 0;
+    push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
+         Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(bundle), .agent = keep(packet)});
+  });
   wheel_.run_until(
       tick_at_or_after(clock_.to_subcycles(until)), [this](const Event& event) { handle(event); },
       [this](const Event& event) { announce(event); });
@@ -125,7 +123,7 @@ void Gpu::announce(const Event& event) const {
   switch (event.kind) {
     case EventKind::load_at_l2:
     case EventKind::store_at_l2:
-      for (std::uint32_t i = 0; i < event.lines; ++i) l2_.prefetch(l2_.place(event.line + i));
+      l2_.prefetch(event.line, event.lines);
       break;
     case EventKind::ingress:
       __builtin_prefetch(&packets_[event.agent]);

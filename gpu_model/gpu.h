@@ -248,8 +248,8 @@ class Gpu final : public Chip {
   void flush_acknowledge(std::uint32_t place, SubCycle when);
   void submit(const Packet& packet, std::uint16_t bundle);
   void give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when);
-  static std::uint32_t sectors_of(const Event& event, std::uint32_t line);
-  void count_communication(const L2Cache::Access& access, bool communication);
+  static L2Cache::Lines lines_of(const Event& event, const Unit& unit);
+  void count_communication(const L2Cache::Access& access, std::uint32_t lines, bool communication);
   std::uint32_t keep(const Packet& packet);
 
   GpuId id_;
@@ -281,7 +281,6 @@ class Gpu final : public Chip {
   std::vector<Packet> packets_;
   std::vector<std::uint32_t> free_packets_;
   std::vector<Acknowledgement> acknowledgements_;
-  std::vector<Departure> departures_;
   std::vector<OpId> ready_;
   std::uint32_t next_unit_ = 0;
   std::uint32_t launches_ = 0;

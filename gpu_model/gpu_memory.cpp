@@ -16,16 +16,17 @@ constexpr std::uint8_t kFlagBytes = 16;
 
 }  // namespace
 
-std::uint32_t Gpu::sectors_of(const Event& event, std::uint32_t line) {
-  std::uint32_t sectors = 15;
-  if (line == 0) sectors &= event.first_sectors;
-  if (line + 1U == event.lines) sectors &= event.last_sectors;
-  return sectors;
+void Gpu::count_communication(const L2Cache::Access& access, std::uint32_t lines, bool communication) {
+  statistics_.memory_transactions += lines;
+  if (communication) statistics_.communication_fetched_bytes += access.fetched_bytes;
 }
 
-void Gpu::count_communication(const L2Cache::Access& access, bool communication) {
-  ++statistics_.memory_transactions;
-  if (communication) statistics_.communication_fetched_bytes += access.fetched_bytes;
+L2Cache::Lines Gpu::lines_of(const Event& event, const Unit& unit) {
+  return {.first = event.line,
+          .count = event.lines,
+          .first_sectors = event.first_sectors,
+          .last_sectors = event.last_sectors,
+          .partition = unit.partition};
 }
 
 void Gpu::on_load_at_l2(const Event& event) {
@@ -33,19 +34,15 @@ void Gpu::on_load_at_l2(const Event& event) {
   const Running& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
   KernelLedger& ledger = ledgers_[kernel.op.value];
-  SubCycle done = 0;
-  for (std::uint32_t i = 0; i < event.lines; ++i) {  // the unit's port sends them one after another
-    const L2Cache::Access access =
-        l2_.read(l2_.place(event.line + i), sectors_of(event, i), now() + i * unit.load_request_time);
-    count_communication(access, kernel.communication);
-    ledger.slice_wait += static_cast<double>(access.slice_wait);
-    ledger.hbm_wait += static_cast<double>(access.hbm_wait);
-    ledger.miss_time += static_cast<double>(access.miss_time);
-    done = std::max(done, access.done);
-  }
+  // The unit's port sends the lines one after another.
+  const L2Cache::Access access = l2_.read(lines_of(event, unit), now(), unit.load_request_time);
+  count_communication(access, event.lines, kernel.communication);
+  ledger.slice_wait += static_cast<double>(access.slice_wait);
+  ledger.hbm_wait += static_cast<double>(access.hbm_wait);
+  ledger.miss_time += static_cast<double>(access.miss_time);
   ledger.lines += event.lines;
   unit.in_free += unit.port_line_time * event.lines;
-  unit.in_free = std::max(unit.in_free, done + response_latency_);
+  unit.in_free = std::max(unit.in_free, access.done + response_latency_);
   push(unit.in_free, Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
 }
 
@@ -58,17 +55,11 @@ SubCycle Gpu::access_sram(std::uint32_t lines) {
 void Gpu::on_store_at_l2(const Event& event) {
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
-  const SubCycle spacing = units_[agent.unit].port_line_time;
-  KernelLedger& ledger = ledgers_[kernel.op.value];
-  SubCycle done = 0;
-  for (std::uint32_t i = 0; i < event.lines; ++i) {
-    const L2Cache::Access access =
-        l2_.write(l2_.place(event.line + i), sectors_of(event, i), kernel.communication, now() + i * spacing);
-    count_communication(access, kernel.communication);
-    ledger.slice_wait += static_cast<double>(access.slice_wait);
-    done = std::max(done, access.done);
-  }
-  stores_done(event.agent, event.lines, done + response_latency_);
+  const Unit& unit = units_[agent.unit];
+  const L2Cache::Access access = l2_.write(lines_of(event, unit), kernel.communication, now(), unit.port_line_time);
+  count_communication(access, event.lines, kernel.communication);
+  ledgers_[kernel.op.value].slice_wait += static_cast<double>(access.slice_wait);
+  stores_done(event.agent, event.lines, access.done + response_latency_);
 }
 
 void Gpu::count_flag(std::uint32_t index) {
@@ -113,15 +104,10 @@ void Gpu::on_egress(const Event& event) {
   }
 }
 
-void Gpu::submit(const Packet& packet, std::uint16_t bundle) {
-  Time start;
-  // Who waits for a credit waits in the transmitter; agents are bounded by their outstanding requests.
-  static_cast<void>(ports_.transmitter(bundle).submit(packet, clock_.to_time(now()), 0, start));
-}
+void Gpu::submit(const Packet& packet, std::uint16_t bundle) { ports_.submit(packet, bundle, clock_.to_time(now())); }
 
 void Gpu::give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when) {
-  ports_.bundle(bundle).out->credits.send(
-      {clock_.to_time(when) + ports_.latency(), packet.lane, virtual_channel(packet.kind)});
+  ports_.give_credit(packet, bundle, clock_.to_time(when));
 }
 
 void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
@@ -129,8 +115,8 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
     case PacketKind::read:
     case PacketKind::multicast_read: {
       WEFT_CHECK(!in_sram(packet.line), "another GPU read the endpoint engine's memory");
-      const L2Cache::Access access = l2_.read(l2_.place(packet.line), 15, now());
-      count_communication(access, true);
+      const L2Cache::Access access = l2_.read({.first = packet.line}, now());
+      count_communication(access, 1, true);
       give_credit(packet, bundle, access.started);
       send_reply(packet, packet.kind == PacketKind::read ? PacketKind::read_reply : PacketKind::partial_reply, bundle,
                  access.done + response_latency_);
@@ -177,16 +163,19 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
 SubCycle Gpu::write_came(const Packet& packet, SubCycle& started) {
   const std::uint32_t lines = packet.payload / kLineBytes;
   if (in_sram(packet.line)) return access_sram(lines);
-  SubCycle done = 0;
-  for (std::uint32_t i = 0; i < lines; ++i) {
-    const L2Cache::Place place = l2_.place(packet.line + i);
-    const L2Cache::Access access =
-        packet.kind == PacketKind::update ? l2_.update(place, now()) : l2_.write(place, 15, true, now());
-    count_communication(access, true);
-    started = std::max(started, access.started);
-    done = std::max(done, access.done);
+  L2Cache::Access access;
+  if (packet.kind != PacketKind::update) {
+    access = l2_.write({.first = packet.line, .count = lines}, true, now());
+  } else {
+    for (std::uint32_t i = 0; i < lines; ++i) {
+      const L2Cache::Access one = l2_.update(packet.line + i, now());
+      access.started = std::max(access.started, one.started);
+      access.done = std::max(access.done, one.done);
+    }
   }
-  return done;
+  count_communication(access, lines, true);
+  started = std::max(started, access.started);
+  return access.done;
 }
 
 void Gpu::send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when) {

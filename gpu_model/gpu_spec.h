@@ -31,20 +31,26 @@ struct L2Spec {
   std::uint32_t ways = 16;
   std::uint32_t bytes_per_cycle = 64;    // of one slice
   std::uint32_t hit_latency_cycles = 0;  // load to use, unloaded, through the crossbar
+  // What an access adds that crosses to the other half of the chip: the first half of the units is near to the first
+  // half of the slices. 0: one partition.
+  std::uint32_t far_latency_cycles = 0;
 };
 
 struct HbmSpec {
   std::int64_t bytes = 0;
-  std::uint32_t channels = 0;
-  Bandwidth bandwidth;       // pins, all channels
-  Time latency;              // beyond an L2 hit, unloaded: row closed
-  std::uint32_t banks = 16;  // of a channel
+  std::uint32_t channels = 0;  // each with its own bus
+  Bandwidth bandwidth;         // pins, all channels
+  Time latency;                // beyond an L2 hit, unloaded: another row open
+  std::uint32_t banks = 16;    // of a channel
   std::uint32_t row_bytes = 1024;
   Time row_cycle;                  // tRC: activate to activate of one bank
   Time row_miss;                   // tRP + tRCD: what a row miss adds
+  Time activation;                 // tFAW / 4, or tRRD: between activates of a channel
+  Time write_recovery;             // from the last burst of a write to its bank's precharge
   Time turnaround;                 // bus idle between reads and writes, each way
-  std::uint32_t write_batch = 32;  // writes drained together (lines)
-  double refresh_share = 0;        // tRFC / tREFI
+  std::uint32_t write_batch = 32;  // writes drained together (lines, at most 64)
+  Time refresh_interval;           // tREFI
+  Time refresh;                    // tRFC, of all banks of a channel; 0: none
   std::uint32_t queue_lines = 64;  // requests a channel holds before its slices stall
 };
 

@@ -1,44 +1,60 @@
-// HBM channels, first form: a data bus a channel that serves in arrival order, banks with an open row each, writes
-// drained in batches behind a bus turnaround, refresh as a share of bus time. Bus and banks are servers side by side: a
-// request ends when both are through with it, as under a scheduler that fills the bubbles of row misses with others'
-// bursts.
+// HBM channels: banks with an open row, a data bus, activations, turnarounds between reads and writes, refresh. Nothing
+// here is an event: a request is placed in the channel's calendars when it comes, and its answer's time follows.
+//
+// - The bus is a calendar of bursts (a sector each, tCCD). A request takes the first free bursts from when its row is
+//   open, so those of open rows overtake those that wait for a row: first-ready, first-come first-served.
+// - A row that is not open waits for its bank (tRC; a write's recovery), then precharges and activates (tRP + tRCD).
+//   Activations are a second calendar, one each tFAW / 4. While a bank is due to change rows, the row that is still
+//   open serves what comes in time. A bank without an open row costs as much as one with another row.
+// - Writes gather, a list of rows, and drain as a batch: behind all reads placed so far, and no read gets in between.
+//   The bus rests for a turnaround on both sides, but not between batches with no read between them.
+// - All banks of a channel refresh together each tREFI; the bus is closed for tRFC and a row miss. Rows are as open
+//   afterwards as before.
+//
+// Left out: bank groups (a line's sectors are taken to lie in different groups, which hides tCCD_L), ECC, temperature.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "gpu_model/clock_domain.h"
 #include "gpu_model/gpu_spec.h"
+#include "gpu_model/slot_calendar.h"
 
 namespace weft {
 
 struct HbmStatistics {
   std::int64_t read_bytes = 0;
-  std::int64_t write_bytes = 0;
-  std::int64_t row_hits = 0;
+  std::int64_t write_bytes = 0;  // drained or queued
+  std::int64_t row_hits = 0;     // reads, and rows of a batch of writes
   std::int64_t row_misses = 0;
 };
 
 class Hbm {
  public:
+  static constexpr std::uint32_t kMostBatchLines = 64;
+  static constexpr std::uint32_t kMostQueuedLines = 96;  // three quarters of what the bus calendar sees
+
   Hbm(const HbmSpec& spec, Frequency clock);
 
   struct Read {
     SubCycle done = 0;    // the data is at the L2 slice
     SubCycle waited = 0;  // of that, beyond an access to an open row: for other requests and to open the row
   };
-  // Reads `sectors` (1 to 4) of the channel's line `local_line` at `now`.
-  Read read(std::uint32_t channel, std::uint32_t local_line, std::uint32_t sectors, SubCycle now);
-  void prefetch(std::uint32_t channel, std::uint32_t local_line) const {
-    __builtin_prefetch(&banks_[bank_of(channel, local_line / lines_per_row_)], 1);
+  // Reads `sectors` of the channel's line `line`, and of those behind it in the same row, at `now`. A channel's calls
+  // come in ascending `now`; an earlier one counts as of the slot of the one before.
+  Read read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now);
+  void prefetch(std::uint32_t channel, std::uint32_t line) const {
+    __builtin_prefetch(&banks_[bank_of(channel, line / lines_per_row_)], 1);
   }
   // Queues a write of `sectors`; full batches are drained.
-  void write(std::uint32_t channel, std::uint32_t sectors, SubCycle now);
+  void write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now);
   // Queues sectors that are added to where they stand: each takes the time of `cost` writes.
-  void update(std::uint32_t channel, std::uint32_t sectors, std::uint32_t cost, SubCycle now);
-  // When the channel can take another request, given its bounded queue; at most `now` when it can at once.
-  [[nodiscard]] SubCycle accepts_from(std::uint32_t channel) const { return channels_[channel].bus_free - queue_time_; }
+  void update(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, std::uint32_t cost, SubCycle now);
+  // When the channel can take another request, given its bounded queue; at most `now` when it can at once. Good to 64
+  // sectors: the calendar counts by words.
+  [[nodiscard]] SubCycle accepts_from(std::uint32_t channel) const { return channels_[channel].accepts; }
 
   // Forgets what is under way: the state of an idle memory at time 0, rows closed.
   void rest();
@@ -46,26 +62,60 @@ class Hbm {
   [[nodiscard]] const HbmStatistics& statistics() const { return statistics_; }
 
  private:
+  // 2^-16 of a burst, so that the slot of a time is a shift.
+  using BusTime = std::int64_t;
+  static constexpr int kSlotShift = 16;
+  static constexpr std::uint32_t kNoRow = ~std::uint32_t{0};
+
   struct Bank {
-    std::uint32_t open_row = ~std::uint32_t{0};
-    SubCycle activated = std::numeric_limits<SubCycle>::min() / 2;  // at
+    BusTime open_from = 0;  // columns of the open row; in the future while it is being opened
+    BusTime closes = 0;     // the earliest precharge of the open row
+    std::uint32_t row = kNoRow;
+    std::uint32_t row_before = kNoRow;  // open until the precharge
   };
   struct Channel {
-    SubCycle bus_free = 0;
-    std::uint32_t queued_write_sectors = 0;
+    SlotCalendar<8> bus;
+    SubCycle accepts = 0;
+    std::int64_t next_refresh = 0;  // slot
+    std::int64_t writes_end = -1;   // slot after the last write
+    SlotCalendar<4> activations;
+    std::uint32_t queued_sectors = 0;
+    std::uint32_t queued_rows = 0;
+    std::array<std::uint32_t, kMostBatchLines> rows{};
+    std::array<std::uint16_t, kMostBatchLines> sectors{};  // by queued row
   };
 
   // Rows are spread over banks; a stride of whole rows does not stay on one bank.
   [[nodiscard]] std::size_t bank_of(std::uint32_t channel, std::uint32_t row) const {
     return std::size_t{channel} * banks_per_channel_ + (row ^ (row >> 5)) % banks_per_channel_;
   }
+  static constexpr int kFractionBits = 40;
+  [[nodiscard]] BusTime bus_time(SubCycle t) const { return scaled(t, to_bus_); }
+  [[nodiscard]] SubCycle subcycles(std::int64_t slot) const { return scaled(slot << kSlotShift, from_bus_); }
+  static std::int64_t scaled(std::int64_t t, std::int64_t factor) {
+    return static_cast<std::int64_t>((static_cast<Int128>(t) * factor + (Int128{1} << (kFractionBits - 1))) >>
+                                     kFractionBits);
+  }
+  static std::int64_t slot_at_or_after(BusTime t) { return (t + (BusTime{1} << kSlotShift) - 1) >> kSlotShift; }
 
-  SubCycle sector_time_;  // refresh included
-  SubCycle queue_time_;
+  void advance(Channel& at, std::int64_t slot);
+  void accept_later(Channel& at) const;
+  void open_row(Channel& at, Bank& bank, std::uint32_t row, BusTime now);
+  void drain(std::uint32_t channel, BusTime now);
+
+  static constexpr std::int64_t kMostAheadSlots = 4 * std::int64_t{kMostQueuedLines};
+  std::int64_t to_bus_;              // bus time in a subcycle, 40 fraction bits
+  std::int64_t from_bus_;            // and back
+  std::int64_t activation_inverse_;  // activations in a unit of bus time, 40 fraction bits
+  BusTime activation_time_;          // tFAW / 4
+  BusTime row_cycle_;
+  BusTime row_miss_;
+  BusTime write_recovery_;
+  std::int64_t turnaround_slots_;
+  std::int64_t refresh_interval_slots_;
+  std::int64_t refresh_slots_;
   SubCycle latency_;  // of an unloaded read of an open row, without its burst
-  SubCycle row_cycle_;
-  SubCycle row_miss_;
-  SubCycle turnaround_;
+  std::uint32_t queue_sectors_;
   std::uint32_t batch_sectors_;
   std::uint32_t lines_per_row_;
   std::uint32_t banks_per_channel_;

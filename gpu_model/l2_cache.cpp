@@ -9,92 +9,82 @@
 namespace weft {
 
 namespace {
-constexpr int kSectorBits = 8;              // of a way: 4 valid, 4 dirty
 constexpr std::uint32_t kFillEntries = 16;  // of a slice, direct-mapped: a lost one only makes a secondary miss a hit
 constexpr std::uint32_t kRotations = 256;
 // Set bits of a mask of sectors; a table, since the baseline instruction set has no count.
 constexpr std::array<std::uint8_t, 16> kSectorCount = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
-constexpr std::uint32_t valid_of(std::uint32_t way) { return (way >> 4) & 15U; }
-constexpr std::uint32_t dirty_of(std::uint32_t way) { return way & 15U; }
+std::uint32_t sectors_of(const L2Cache::Lines& lines, std::uint32_t index) {
+  std::uint32_t sectors = 15;
+  if (index == 0) sectors &= lines.first_sectors;
+  if (index + 1 == lines.count) sectors &= lines.last_sectors;
+  return sectors;
+}
+std::uint32_t sets_of_slice(const L2Spec& spec) {
+  return static_cast<std::uint32_t>(spec.bytes / (std::int64_t{spec.slices} * spec.ways * kLineBytes));
+}
+std::int64_t lines_of_slice(const L2Spec& spec, const HbmSpec& hbm) { return hbm.bytes / kLineBytes / spec.slices + 1; }
 }  // namespace
+
+bool L2Cache::tags_reach(const L2Spec& spec, const HbmSpec& hbm) {
+  return L2Tags::reach(sets_of_slice(spec), lines_of_slice(spec, hbm));
+}
+
+std::int64_t L2Cache::most_lines_per_slice(const L2Spec& spec) { return L2Tags::most_lines(sets_of_slice(spec)); }
 
 L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
     : slices_count_(spec.slices),
       slices_inverse_(~std::uint64_t{0} / spec.slices + 1),
-      ways_(spec.ways),
-      levels_(static_cast<std::uint32_t>(std::countr_zero(spec.ways))),
-      sets_(static_cast<std::uint32_t>(spec.bytes / (std::int64_t{spec.slices} * spec.ways * kLineBytes))),
+      far_slices_from_(spec.slices / 2),
+      far_latency_(cycles(std::int64_t{spec.far_latency_cycles})),
+      channel_shift_(
+          hbm.channels > spec.slices ? static_cast<std::uint32_t>(std::countr_zero(hbm.channels / spec.slices)) : 0),
+      channel_mask_((1U << channel_shift_) - 1),
+      slices_of_channel_(std::max(spec.slices / hbm.channels, 1U)),
       sector_time_(cycles(static_cast<double>(kSectorBytes) / spec.bytes_per_cycle)),
       slices_(spec.slices),
-      tags_(std::size_t{spec.slices} * sets_, kEmpty),
-      sets_state_(std::size_t{spec.slices} * sets_),
       fills_(std::size_t{spec.slices} * kFillEntries),
+      tags_(spec.slices, sets_of_slice(spec), spec.ways, lines_of_slice(spec, hbm), kChunkShift),
       hbm_(hbm, clock) {
-  WEFT_CHECK(sets_ > 0, "an L2 slice needs a set");
-  WEFT_CHECK(std::has_single_bit(spec.ways) && spec.ways <= kMostWays, "2 to 16 ways, a power of two");
   WEFT_CHECK(spec.slices >= 2 && spec.slices <= 256, "2 to 256 L2 slices");
-  WEFT_CHECK(hbm.bytes / kLineBytes / spec.slices < (std::int64_t{1} << kTagBits) - 1, "memory too large for L2 tags");
+  WEFT_CHECK(std::uint64_t{hbm.channels} * slices_of_channel_ == std::uint64_t{spec.slices} << channel_shift_,
+             "channels that divide the slices, or that many times a power of two");
   for (std::uint32_t slice = 0; slice < spec.slices; ++slice) {
-    channel_of_.push_back(static_cast<std::uint32_t>(std::uint64_t{slice} * hbm.channels / spec.slices));
-  }
-  for (std::uint32_t w = 0; w < spec.ways; ++w) {
-    std::uint32_t path = 0;
-    for (std::uint32_t node = w + spec.ways; node > 1; node /= 2) {  // every node on the way shall point away from it
-      path |= 1U << (node / 2);
-      if (node % 2 == 0) away_[w] = static_cast<std::uint16_t>(away_[w] | 1U << (node / 2));
-    }
-    kept_[w] = static_cast<std::uint16_t>(~path);
+    channel_of_.push_back((slice / slices_of_channel_) << channel_shift_);
+    slice_in_channel_.push_back(slice % slices_of_channel_);
   }
   for (std::uint32_t i = 0; i < kRotations; ++i) rotation_.push_back((i * 2654435761U >> 8) % spec.slices);
 }
 
 L2Cache::Place L2Cache::place(LineAddress line) const {
-  const auto local = static_cast<std::uint32_t>(static_cast<Uint128>(slices_inverse_) * line >> 64);
-  std::uint32_t slice = line - local * slices_count_ + rotation_[local % kRotations];
+  const LineAddress chunk = line >> kChunkShift;
+  const auto local = static_cast<std::uint32_t>(static_cast<Uint128>(slices_inverse_) * chunk >> 64);
+  std::uint32_t slice = chunk - local * slices_count_ + rotation_[local % kRotations];
   if (slice >= slices_count_) slice -= slices_count_;
-  return Place{slice << kTagBits | local};
+  return {slice, local << kChunkShift | (line & (kChunkLines - 1))};
 }
 
-SubCycle L2Cache::take_slice(Place at, std::uint32_t sectors, SubCycle now) {
-  Slice& slice = slices_[slice_of(at)];
-  const SubCycle start = std::max({now, slice.free, hbm_.accepts_from(channel_of_[slice_of(at)])});
-  slice.free = start + sector_time_ * kSectorCount[sectors];
-  return start;
-}
-
-std::uint32_t L2Cache::victim(std::uint32_t tree) const {
-  std::uint32_t node = 1;
-  for (std::uint32_t level = 0; level < levels_; ++level) node = node * 2 + (tree >> node & 1U);
-  return node - ways_;
-}
-
-std::uint32_t L2Cache::touch(Place at, SubCycle now) {
-  const std::size_t set = set_of(at);
-  std::array<Way, kMostWays>& ways = tags_[set].ways;
-  SetState& state = sets_state_[set];
-  const std::uint32_t tag = local_line_of(at);
-  std::uint32_t match = 0;  // number of the way, from 1; written for the compiler to do several ways at once
-  for (std::uint32_t w = 0; w < kMostWays; ++w) match |= ways[w] >> kSectorBits == tag ? w + 1 : 0;
-  std::uint32_t found = match - 1;
-  if (match == 0) {
-    found = victim(state.tree);
-    Way& way = ways[found];
-    write_back(at, found, now);
-    way = tag << kSectorBits;
+void L2Cache::prefetch(LineAddress first, std::uint32_t count) const {
+  for (std::uint32_t done = 0; done < count;) {
+    const Place at = place(first + done);
+    const std::uint32_t lines = std::min(count - done, kChunkLines - at.line % kChunkLines);
+    tags_.prefetch(at.slice, at.line, lines);
+    hbm_.prefetch(channel_of(at), channel_line(at));
+    done += lines;
   }
-  state.tree = static_cast<std::uint16_t>((state.tree & kept_[found]) | away_[found]);
-  return found;
 }
 
-// The dirty sectors of a way of the set go to HBM.
-void L2Cache::write_back(Place at, std::uint32_t way, SubCycle now) {
-  const std::size_t set = set_of(at);
-  const std::uint32_t dirty = dirty_of(tags_[set].ways[way]);
-  if (dirty == 0) return;
-  const std::uint32_t sectors = kSectorCount[dirty];
-  hbm_.write(channel_of_[slice_of(at)], sectors, now);
-  if ((sets_state_[set].communication >> way & 1U) != 0) communication_write_back_bytes_ += sectors * kSectorBytes;
+L2Tags::Way& L2Cache::allocate(L2Tags::Address& address, Place at, SubCycle now) {
+  const L2Tags::Inserted inserted = tags_.insert(address, at.slice, at.line);
+  write_back(inserted.evicted, {at.slice, inserted.evicted_line}, now);
+  return *inserted.way;
+}
+
+void L2Cache::write_back(L2Tags::Way way, Place at, SubCycle now) {
+  if (L2Tags::dirty(way) == 0) return;
+  const std::uint32_t sectors = kSectorCount[L2Tags::dirty(way)];
+  hbm_.write(channel_of(at), channel_line(at), sectors, now);
+  if ((way & L2Tags::kCommunication) != 0) communication_write_back_bytes_ += sectors * kSectorBytes;
 }
 
 void L2Cache::rest() {
@@ -105,60 +95,111 @@ void L2Cache::rest() {
   hbm_.rest();
 }
 
-L2Cache::Access L2Cache::read(Place at, std::uint32_t sectors, SubCycle now) {
+L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing) {
   Access access;
-  access.started = take_slice(at, sectors, now);
-  access.slice_wait = access.started - now;
-  access.done = slices_[slice_of(at)].free;
-  Way& way = tags_[set_of(at)].ways[touch(at, access.started)];
-  const std::uint32_t missing = sectors & ~valid_of(way);
-  Fill& fill = fills_[std::size_t{slice_of(at)} * kFillEntries + local_line_of(at) % kFillEntries];
-  if (missing == 0) {
-    ++statistics_.hits;
-    if (fill.place == at && fill.ready > access.done) {
-      access.miss_time = fill.ready - access.done;
-      access.done = fill.ready;
+  for (std::uint32_t from = 0; from < lines.count;) {
+    const Place at = place(lines.first + from);
+    const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
+    read_chunk(at, lines, from, to, now + from * spacing, spacing, access);
+    from = to;
+  }
+  return access;
+}
+
+void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
+                         SubCycle spacing, Access& access) {
+  const std::uint32_t channel = channel_of(at);
+  const std::uint32_t channel_line_of_first = channel_line(at);
+  const std::uint32_t chunk = at.line >> kChunkShift;
+  const SubCycle far = far_latency(at, lines);
+  Slice& slice = slices_[at.slice];
+  Fill& fill = fills_[std::size_t{at.slice} * kFillEntries + chunk % kFillEntries];
+  L2Tags::Address address = tags_.address(at.slice, at.line);
+  SubCycle free = std::max(slice.free, hbm_.accepts_from(channel));
+  SubCycle miss_from = 0;
+  std::uint32_t missing_lines = 0;
+  std::uint32_t missing_sectors = 0;
+  for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
+    if (i != from) tags_.next(address, at.slice, at.line);
+    const std::uint32_t sectors = sectors_of(lines, i);
+    const SubCycle start = std::max(arrival, free);
+    if (i == 0) access.started = start;
+    access.slice_wait += start - arrival;
+    free = start + sector_time_ * kSectorCount[sectors];
+    L2Tags::Way* const found = tags_.find(address);
+    L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, start);
+    const std::uint32_t missing = sectors & ~L2Tags::valid(way);
+    if (missing != 0) {
+      way |= missing << 4;
+      if (missing_lines == 0) miss_from = free;
+      ++missing_lines;
+      missing_sectors += kSectorCount[missing];
+    } else if (fill.chunk == chunk && fill.ready > free) {
+      access.miss_time += fill.ready - free;
+      access.done = std::max(access.done, fill.ready + far);
     }
-    return access;
   }
-  ++statistics_.misses;
-  way |= missing << 4;
-  const auto count = std::uint32_t{kSectorCount[missing]};
-  const Hbm::Read fetched = hbm_.read(channel_of_[slice_of(at)], local_line_of(at), count, access.done);
-  access.hbm_wait = fetched.waited;
-  access.miss_time = fetched.done - access.done - fetched.waited;
-  access.done = fetched.done;
-  access.fetched_bytes = count * kSectorBytes;
-  fill = {at, access.done};
+  slice.free = free;
+  access.done = std::max(access.done, free + far);
+  statistics_.hits += to - from - missing_lines;
+  statistics_.misses += missing_lines;
+  if (missing_lines == 0) return;
+  const Hbm::Read fetched = hbm_.read(channel, channel_line_of_first, missing_sectors, miss_from);
+  access.hbm_wait += fetched.waited * missing_lines;
+  access.miss_time += (fetched.done - miss_from - fetched.waited) * missing_lines;
+  access.done = std::max(access.done, fetched.done + far);
+  access.fetched_bytes += missing_sectors * kSectorBytes;
+  fill = {chunk, fetched.done};
+}
+
+L2Cache::Access L2Cache::write(const Lines& lines, bool communication, SubCycle now, SubCycle spacing) {
+  Access access;
+  for (std::uint32_t from = 0; from < lines.count;) {
+    const Place at = place(lines.first + from);
+    const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
+    write_chunk(at, lines, from, to, communication, now + from * spacing, spacing, access);
+    from = to;
+  }
   return access;
 }
 
-L2Cache::Access L2Cache::write(Place at, std::uint32_t sectors, bool communication, SubCycle now) {
+L2Cache::Access L2Cache::update(LineAddress line, SubCycle now) {
+  const Place at = place(line);
+  Slice& slice = slices_[at.slice];
   Access access;
-  access.started = take_slice(at, sectors, now);
+  access.started = std::max({now, slice.free, hbm_.accepts_from(channel_of(at))});
   access.slice_wait = access.started - now;
-  access.done = slices_[slice_of(at)].free;
-  const std::uint32_t found = touch(at, access.started);
-  tags_[set_of(at)].ways[found] |= sectors << 4 | sectors;
-  std::uint16_t& owners = sets_state_[set_of(at)].communication;
-  owners = static_cast<std::uint16_t>((owners & ~(1U << found)) | std::uint32_t{communication} << found);
-  return access;
-}
-
-L2Cache::Access L2Cache::update(Place at, SubCycle now) {
-  Access access;
-  access.started = take_slice(at, 15, now);
-  access.slice_wait = access.started - now;
-  access.done = slices_[slice_of(at)].free;
-  std::array<Way, kMostWays>& ways = tags_[set_of(at)].ways;
-  for (std::uint32_t w = 0; w < ways_; ++w) {
-    if (ways[w] >> kSectorBits != local_line_of(at)) continue;
-    write_back(at, w, access.started);
-    ways[w] = local_line_of(at) << kSectorBits;
+  slice.free = access.started + sector_time_ * kSectorCount[15];
+  access.done = slice.free;
+  if (L2Tags::Way* const way = tags_.find(tags_.address(at.slice, at.line)); way != nullptr) {
+    write_back(*way, at, access.started);
+    *way &= ~(L2Tags::kCommunication | 0xFFU);  // its sectors are in memory only
   }
-  hbm_.update(channel_of_[slice_of(at)], kLineBytes / kSectorBytes, update_cost_, access.started);
+  hbm_.update(channel_of(at), channel_line(at), kSectorCount[15], update_cost_, access.started);
   communication_write_back_bytes_ += kLineBytes;
   return access;
+}
+
+void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, bool communication,
+                          SubCycle arrival, SubCycle spacing, Access& access) {
+  const SubCycle far = far_latency(at, lines);
+  const L2Tags::Way owner = communication ? L2Tags::kCommunication : 0;
+  Slice& slice = slices_[at.slice];
+  L2Tags::Address address = tags_.address(at.slice, at.line);
+  SubCycle free = std::max(slice.free, hbm_.accepts_from(channel_of(at)));
+  for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
+    if (i != from) tags_.next(address, at.slice, at.line);
+    const std::uint32_t sectors = sectors_of(lines, i);
+    const SubCycle start = std::max(arrival, free);
+    if (i == 0) access.started = start;
+    access.slice_wait += start - arrival;
+    free = start + sector_time_ * kSectorCount[sectors];
+    L2Tags::Way* const found = tags_.find(address);
+    L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, start);
+    way = (way & ~L2Tags::kCommunication) | sectors << 4 | sectors | owner;
+  }
+  slice.free = free;
+  access.done = std::max(access.done, free + far);
 }
 
 }  // namespace weft

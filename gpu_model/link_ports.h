@@ -1,7 +1,8 @@
-// The links of one GPU: bundles of lanes to switches or to peers, and which lane an address takes.
+// The links of one GPU: bundles of lanes to switches, to peers, to a router, to a NIC; and which lane an address takes.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "network/network_spec.h"
@@ -10,19 +11,28 @@
 
 namespace weft {
 
-// One bundle: to a switch, or to a peer when the GPUs are fully connected.
+// The lanes to one neighbour.
 struct LinkBundle {
   LinkWires* in = nullptr;
   LinkWires* out = nullptr;
-  std::uint32_t lanes = 0;
+  std::vector<std::shared_ptr<const LinkTiming>> lanes;  // null: this lane is out
+};
+
+// Who is at the other end of the bundles.
+struct LinkPlan {
+  // planes: switches, all alike; an address takes the same lane number on all GPUs, so that its traffic meets in one
+  // switch. peers: the other GPUs of the node, ascending. router: one bundle.
+  enum class Kind : std::uint8_t { planes, peers, router } kind = Kind::planes;
+  std::uint32_t first_gpu = 0;  // of this GPU's node
+  std::uint32_t gpus = 0;       // of the node: to all others, packets take the last bundle, the NIC's
+  // planes: lanes, by bundle and lane, that some GPU of the node cannot use, so that none does.
+  std::vector<std::vector<bool>> avoid = {};
 };
 
 class LinkPorts {
  public:
   LinkPorts() = default;  // of a GPU without links
-  // switched: bundle s goes to switch s, and an address takes the same lane number on all GPUs, so that its traffic
-  // meets in one switch. Else bundle p goes to the p-th of the other GPUs, ascending.
-  LinkPorts(const NetworkSpec& spec, GpuId self, const std::vector<LinkBundle>& bundles);
+  LinkPorts(const LinkPlan& plan, GpuId self, const std::vector<LinkBundle>& bundles);
 
   struct Lane {
     std::uint32_t bundle = 0;
@@ -30,20 +40,43 @@ class LinkPorts {
   };
   [[nodiscard]] Lane lane_of(LineAddress line, std::uint16_t destination) const;
   // The bundle that the answer to a packet which came in by `bundle` leaves by is the same one.
-  [[nodiscard]] std::size_t size() const { return bundles_.size(); }
-  [[nodiscard]] bool empty() const { return bundles_.empty(); }
-  [[nodiscard]] const LinkBundle& bundle(std::size_t index) const { return bundles_[index]; }
-  [[nodiscard]] Transmitter& transmitter(std::size_t index) { return transmitters_[index]; }
+  [[nodiscard]] std::size_t size() const { return transmitters_.size(); }
+  [[nodiscard]] bool empty() const { return transmitters_.empty(); }
   [[nodiscard]] const Transmitter& transmitter(std::size_t index) const { return transmitters_[index]; }
-  [[nodiscard]] Time latency() const { return latency_; }
+
+  // Sends a packet by a lane of a bundle: that of its lane_of(), or the one that the packet it answers came by.
+  void submit(const Packet& packet, std::size_t bundle, Time ready);
+  // Sends the credit of a packet that leaves its buffer place at `when`.
+  void give_credit(const Packet& packet, std::size_t bundle, Time when);
+  // Hands over what has come: credits to the transmitters, packets to `handle(packet, bundle)`.
+  template <class Handler>
+  void receive(Handler&& handle) {
+    if (inbox_ == nullptr) return;
+    inbox_->drain([&](std::uint32_t slot) {
+      const std::uint32_t bundle = slot / 2;
+      if (slot % 2 == 1) {
+        in_[bundle]->packets.receive([&](const Packet& packet) { handle(packet, bundle); });
+        return;
+      }
+      departures_.clear();  // nobody holds a buffer place for a packet that waits here: agents hold their own limits
+      in_[bundle]->credits.receive(
+          [&](const Credit& credit) { transmitters_[bundle].receive_credit(credit, departures_); });
+    });
+  }
 
  private:
-  std::vector<LinkBundle> bundles_;
+  [[nodiscard]] Lane lane_in(std::uint32_t bundle, std::uint32_t spread) const;
+
+  LinkPlan plan_;
+  std::uint32_t self_ = 0;
+  std::unique_ptr<Inbox> inbox_;  // wires point at it
+  std::vector<LinkWires*> in_;
+  std::vector<LinkWires*> out_;
+  std::vector<Time> latency_;
   std::vector<Transmitter> transmitters_;
-  std::vector<Lane> spread_;  // switched: by hash of the address
-  std::uint16_t self_ = 0;
-  bool switched_ = true;
-  Time latency_;
+  std::vector<std::vector<std::uint8_t>> live_;  // by bundle, where a lane is out: those that are not
+  std::vector<Lane> spread_;                     // planes: by hash of the address
+  std::vector<Departure> departures_;
 };
 
 }  // namespace weft

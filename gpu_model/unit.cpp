@@ -6,6 +6,7 @@ namespace weft {
 
 bool L1Tags::access(LineAddress line, std::uint32_t kernel) {
   if (sets_ == 0) return false;
+  if (entries_.empty()) entries_.resize(std::size_t{sets_} * kWays);
   Entry* const set = &entries_[std::size_t{line % sets_} * kWays];
   std::uint32_t found = 0;
   while (found < kWays - 1 && (set[found].line != line || set[found].kernel != kernel)) ++found;

@@ -15,7 +15,7 @@ namespace weft {
 // Tags of an L1: what one kernel loaded. Caches are not coherent across kernels, so a line counts for its kernel only.
 class L1Tags {
  public:
-  explicit L1Tags(std::uint32_t bytes) : sets_(bytes / (kLineBytes * kWays)), entries_(sets_ * kWays) {}
+  explicit L1Tags(std::uint32_t bytes) : sets_(bytes / (kLineBytes * kWays)) {}
   // True when `kernel` has the line; loads it otherwise.
   bool access(LineAddress line, std::uint32_t kernel);
 
@@ -26,7 +26,7 @@ class L1Tags {
     std::uint32_t kernel = ~std::uint32_t{0};
   };
   std::uint32_t sets_;
-  std::vector<Entry> entries_;
+  std::vector<Entry> entries_;  // from the first access on: many units never see one
 };
 
 // Agents that wait for an outstanding request to come back, in order; linked through the agents.
@@ -46,6 +46,7 @@ struct Unit {
         port_line_time(line_time) {}
 
   UnitSlots slots;
+  std::uint32_t partition = 0;  // half of the chip
   L1Tags l1;
   std::uint32_t outstanding_limit;  // loads, and as many stores
   SubCycle load_request_time;       // of the port for a load request

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sim/program.h"
 
@@ -100,6 +101,14 @@ class CollectiveSchedule {
   // In constant time.
   [[nodiscard]] virtual ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
                                           std::uint64_t index) const = 0;
+
+  // What can be known of a group of warps without going through its steps, for buffers and flags: the ranks it sends
+  // to, and whether others of its rank wait for it. May name more than a short message needs. A schedule that does not
+  // say goes through all steps.
+  [[nodiscard]] virtual std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t block,
+                                                            std::uint32_t group) const;
+  [[nodiscard]] virtual bool is_waited_for(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const;
+
   // Names a step in messages.
   [[nodiscard]] virtual std::string describe(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
                                              std::uint64_t index) const;

@@ -52,6 +52,21 @@ class DirectSchedule : public GeneratedSchedule {
     return step.bytes == 0 ? ScheduleStep{} : step;
   }
 
+  [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t /*block*/,
+                                                    std::uint32_t group) const override {
+    const bool root = rank == request().root;
+    if (request().kind == CollectiveKind::gather && !root) return {request().root};
+    const bool from_root = request().kind == CollectiveKind::scatter || request().kind == CollectiveKind::send_receive;
+    std::vector<std::uint32_t> peers;
+    if (group == kReceives || request().kind == CollectiveKind::gather || (from_root && !root)) return peers;
+    for (std::uint32_t distance = 1; distance <= others_; ++distance) peers.push_back(after(rank, distance));
+    return peers;
+  }
+  [[nodiscard]] bool is_waited_for(std::uint32_t /*rank*/, std::uint32_t /*block*/,
+                                   std::uint32_t group) const override {
+    return reduces_all() && group == kReceives;
+  }
+
  private:
   static constexpr std::uint32_t kPeersPerStep = ScheduleStep::kMaxPeers;
   static constexpr std::uint32_t kSends = 0;

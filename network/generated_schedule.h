@@ -15,6 +15,10 @@ class GeneratedSchedule : public CollectiveSchedule {
   [[nodiscard]] std::int64_t output_bytes(std::uint32_t rank) const override;
   [[nodiscard]] std::uint32_t blocks(std::uint32_t /*rank*/) const override { return request_.channels; }
   [[nodiscard]] std::uint32_t groups(std::uint32_t /*rank*/, std::uint32_t /*block*/) const override { return 1; }
+  [[nodiscard]] bool is_waited_for(std::uint32_t /*rank*/, std::uint32_t /*block*/,
+                                   std::uint32_t /*group*/) const override {
+    return false;
+  }
 
  protected:
   [[nodiscard]] const ScheduleRequest& request() const { return request_; }

@@ -55,6 +55,19 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
     return item < doubling_steps() ? doubling(place, item) : unfold(place, item - doubling_steps());
   }
 
+  [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t /*block*/,
+                                                    std::uint32_t group) const override {
+    std::vector<std::uint32_t> peers;
+    if (group == kReceives) return peers;
+    for (std::uint32_t bit = 1; bit < core_ && !beyond_core(rank); bit <<= 1U) peers.push_back(rank ^ bit);
+    if (has_mate(rank)) peers.push_back(mate(rank));
+    return peers;
+  }
+  [[nodiscard]] bool is_waited_for(std::uint32_t /*rank*/, std::uint32_t /*block*/,
+                                   std::uint32_t group) const override {
+    return group == kReceives;
+  }
+
  private:
   static constexpr std::uint32_t kSends = 0;
   static constexpr std::uint32_t kReceives = 1;

@@ -33,6 +33,17 @@ class HierarchicalSchedule : public GeneratedSchedule {
     return round > 0 ? gather(at, round - 1, item - half_round()) : ScheduleStep{};
   }
 
+  [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t block,
+                                                    std::uint32_t group) const override {
+    const Position at{rank, rank % places_, rank / places_, block};
+    if (group == kInside) return places_ > 1 ? std::vector{neighbour(at, 1)} : std::vector<std::uint32_t>{};
+    return nodes_ > 1 ? std::vector{rail_neighbour(at, 1)} : std::vector<std::uint32_t>{};
+  }
+  [[nodiscard]] bool is_waited_for(std::uint32_t /*rank*/, std::uint32_t /*block*/,
+                                   std::uint32_t /*group*/) const override {
+    return true;
+  }
+
  private:
   static constexpr std::uint32_t kInside = 0;
   static constexpr std::uint32_t kBetween = 1;

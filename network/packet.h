@@ -27,6 +27,7 @@ enum class PacketKind : std::uint8_t {
 };
 
 // Requests may wait for responses, never the other way round: two virtual channels keep them from blocking each other.
+// Routes over several hops may split each of them into classes (routing.h).
 enum class VirtualChannel : std::uint8_t { request, response };
 inline constexpr std::size_t kVirtualChannels = 2;
 
@@ -45,6 +46,7 @@ struct Packet {
   PacketKind kind = PacketKind::read;
   std::uint8_t lane = 0;      // of the link it last travelled on
   std::uint8_t count = 1;     // of an acknowledgement: lines
+  std::uint8_t vc_class = 0;  // of its virtual channel, on the link it last travelled on
   std::uint16_t payload = 0;  // bytes; up to 128 of compute units, 256 of copy engines: consecutive lines
 };
 
@@ -53,6 +55,7 @@ struct Credit {
   Time when;  // at the sender of the packets
   std::uint8_t lane = 0;
   VirtualChannel channel = VirtualChannel::request;
+  std::uint8_t vc_class = 0;
 };
 
 }  // namespace weft

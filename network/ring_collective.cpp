@@ -34,7 +34,7 @@ class RingSchedule : public GeneratedSchedule {
 
   [[nodiscard]] ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/,
                                   std::uint64_t index) const override {
-    const bool turned = request().alternate_directions && block % 2 == 1;
+    const bool turned = is_turned(block);
     const auto slice = static_cast<std::uint32_t>(index % grid_.slices());
     const auto visit = static_cast<std::uint32_t>(index / grid_.slices() % visits());
     const std::uint64_t loop = index / grid_.slices() / visits();
@@ -44,7 +44,18 @@ class RingSchedule : public GeneratedSchedule {
     return has_root(request().kind) ? chain_step(rank, turned, piece) : ring_step(rank, turned, visit, piece);
   }
 
+  [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t block,
+                                                    std::uint32_t /*group*/) const override {
+    const bool turned = is_turned(block);
+    if (has_root(request().kind) && rank == previous(first_of_chain(turned), turned)) return {};
+    return {next(rank, turned)};
+  }
+
  private:
+  [[nodiscard]] bool is_turned(std::uint32_t block) const { return request().alternate_directions && block % 2 == 1; }
+  [[nodiscard]] std::uint32_t first_of_chain(bool turned) const {
+    return request().kind == CollectiveKind::reduce ? next(request().root, turned) : request().root;
+  }
   [[nodiscard]] std::uint32_t next(std::uint32_t rank, bool turned) const {
     return turned ? before(rank, 1) : after(rank, 1);
   }
@@ -78,7 +89,7 @@ class RingSchedule : public GeneratedSchedule {
 
   [[nodiscard]] ScheduleStep chain_step(std::uint32_t rank, bool turned, const Piece& piece) const {
     const bool reduces = request().kind == CollectiveKind::reduce;
-    const std::uint32_t first = reduces ? next(request().root, turned) : request().root;
+    const std::uint32_t first = first_of_chain(turned);
     const std::uint32_t last = previous(first, turned);
     ScheduleStep step{.bytes = piece.bytes};
     if (rank != first) step.receive(previous(rank, turned));

@@ -12,19 +12,30 @@ constexpr int kTickShift = 19;
 constexpr std::uint32_t kNoHold = ~std::uint32_t{0};
 
 bool is_request(PacketKind kind) { return virtual_channel(kind) == VirtualChannel::request; }
-// The port by which a packet came in.
-std::uint32_t input_port(const Packet& packet) { return is_request(packet.kind) ? packet.source : packet.destination; }
 }  // namespace
 
-Switch::Switch(const SwitchSpec& spec, const LinkSpec& link, std::uint32_t lanes, const std::vector<SwitchPort>& ports,
-               std::unique_ptr<Reducer> reducer)
+Switch::Switch(const SwitchSpec& spec, const std::shared_ptr<const LinkTiming>& link, std::uint32_t lanes,
+               const std::vector<SwitchPort>& ports, std::unique_ptr<Reducer> reducer, std::uint32_t first_gpu)
     : spec_(spec),
-      link_(link),
+      link_latency_(link->spec().latency),
+      first_gpu_(first_gpu),
       ports_(ports),
       reducer_(std::move(reducer)),
       stalled_(ports.size()),
       acknowledged_(ports.size()) {
-  for (const SwitchPort& port : ports_) outputs_.emplace_back(link, lanes, *port.out);
+  for (std::uint32_t p = 0; p < ports_.size(); ++p) {
+    const SwitchPort& port = ports_[p];
+    outputs_.emplace_back(link, lanes, *port.out);
+    for (std::uint32_t lane = 0; lane < port.lanes.size(); ++lane) {
+      if (port.lanes[lane] != nullptr) outputs_.back().set_lane_timing(lane, port.lanes[lane]);
+    }
+    port.in->credits.announce_to(inbox_, p);
+    port.in->packets.announce_to(inbox_, static_cast<std::uint32_t>(ports_.size()) + p);
+  }
+}
+
+std::uint32_t Switch::input_port(const Packet& packet) const {
+  return port_of(is_request(packet.kind) ? packet.source : packet.destination);
 }
 
 Time Switch::now() const { return Time(wheel_.now() << kTickShift); }
@@ -39,17 +50,19 @@ Time Switch::next_activity() const {
 }
 
 void Switch::advance(Time until) {
-  for (std::size_t port = 0; port < ports_.size(); ++port) {
-    departures_.clear();
-    ports_[port].in->credits.receive([&](const Credit& credit) { outputs_[port].receive_credit(credit, departures_); });
-    for (const Departure& departure : departures_) departed(departure.held_by, departure.start);
-  }
-  for (const SwitchPort& port : ports_) {
-    port.in->packets.receive([&](const Packet& packet) {
+  inbox_.drain([&](std::uint32_t slot) {
+    if (slot < ports_.size()) {
+      departures_.clear();
+      ports_[slot].in->credits.receive(
+          [&](const Credit& credit) { outputs_[slot].receive_credit(credit, departures_); });
+      for (const Departure& departure : departures_) departed(departure.held_by, departure.start);
+      return;
+    }
+    ports_[slot - ports_.size()].in->packets.receive([&](const Packet& packet) {
       ++statistics_.packets;
       wheel_.push(tick_at_or_after(packet.when + spec_.latency), Event{packet, false});
     });
-  }
+  });
   wheel_.run_until(tick_at_or_after(until), [this](const Event& event) { handle(event); });
 }
 
@@ -58,13 +71,13 @@ void Switch::handle(const Event& event) {
   if (event.made_here) {
     if (packet.kind == PacketKind::read_reply) {
       Packet reply = reducer_->close(packet.entry);
-      const std::uint32_t port = reply.source;
+      const std::uint32_t port = port_of(reply.source);
       reply.kind = PacketKind::read_reply;
       reply.payload = packet.payload;
       send(reply, port, kNoHold);
       resume_stalled(port);
     } else {
-      send(packet, packet.source, kNoHold);
+      send(packet, port_of(packet.source), kNoHold);
     }
     return;
   }
@@ -76,7 +89,7 @@ void Switch::handle(const Event& event) {
       handle_acknowledge(packet);
       return;
     case PacketKind::read_reply:
-      send(packet, packet.source, hold(packet, 1));
+      send(packet, port_of(packet.source), hold(packet, 1));
       return;
     default:
       handle_request(packet);
@@ -84,7 +97,7 @@ void Switch::handle(const Event& event) {
 }
 
 void Switch::handle_request(const Packet& packet) {
-  StalledPort& stalled = stalled_[packet.source];
+  StalledPort& stalled = stalled_[port_of(packet.source)];
   if (!stalled.packets.empty()) {  // a full table stalls its port: nothing overtakes
     stalled.packets.push_back(packet);
     return;
@@ -101,14 +114,14 @@ void Switch::handle_request(const Packet& packet) {
       multicast(packet);
       return;
     default:
-      send(packet, packet.destination, hold(packet, 1));
+      send(packet, port_of(packet.destination), hold(packet, 1));
   }
 }
 
 bool Switch::start_reduction(const Packet& packet) {
   WEFT_CHECK(reducer_ != nullptr, "a multicast read reached a switch that does not reduce");
   const auto members = static_cast<std::uint32_t>(ports_.size());
-  const std::optional<std::uint32_t> entry = reducer_->open(packet.source, packet, members);
+  const std::optional<std::uint32_t> entry = reducer_->open(port_of(packet.source), packet, members);
   if (!entry) return false;
   Packet copy = packet;
   copy.entry = *entry;
@@ -132,13 +145,13 @@ void Switch::multicast(const Packet& packet) {
   const std::uint32_t place = hold(packet, static_cast<std::uint32_t>(ports_.size()));
   Packet copy = packet;
   for (std::uint32_t member = 0; member < ports_.size(); ++member) {
-    copy.destination = static_cast<std::uint16_t>(member);
+    copy.destination = static_cast<std::uint16_t>(first_gpu_ + member);
     send(copy, member, place);
   }
 }
 
 void Switch::handle_partial_reply(const Packet& packet) {
-  give_credit(packet.destination, packet.lane, VirtualChannel::response, now());
+  give_credit(port_of(packet.destination), packet.lane, VirtualChannel::response, now());
   const std::optional<Time> ready = reducer_->add(packet.entry, packet, now());
   if (!ready) return;
   Packet reply = packet;
@@ -148,11 +161,11 @@ void Switch::handle_partial_reply(const Packet& packet) {
 
 void Switch::handle_acknowledge(const Packet& packet) {
   if (packet.entry == 0) {  // of a write to one GPU
-    send(packet, packet.source, hold(packet, 1));
+    send(packet, port_of(packet.source), hold(packet, 1));
     return;
   }
-  give_credit(packet.destination, packet.lane, VirtualChannel::response, now());
-  std::vector<std::uint32_t>& done = acknowledged_[packet.source];
+  give_credit(port_of(packet.destination), packet.lane, VirtualChannel::response, now());
+  std::vector<std::uint32_t>& done = acknowledged_[port_of(packet.source)];
   if (packet.agent >= done.size()) done.resize(packet.agent + 1, 0);
   std::uint32_t& copies = done[packet.agent];
   copies += packet.count;
@@ -161,7 +174,7 @@ void Switch::handle_acknowledge(const Packet& packet) {
   Packet combined = packet;
   combined.count = static_cast<std::uint8_t>(copies / members);
   copies %= members;
-  send(combined, packet.source, kNoHold);
+  send(combined, port_of(packet.source), kNoHold);
 }
 
 void Switch::send(const Packet& packet, std::uint32_t port, std::uint32_t hold) {
@@ -193,7 +206,7 @@ void Switch::departed(std::uint32_t place, Time start) {
 }
 
 void Switch::give_credit(std::uint32_t port, std::uint8_t lane, VirtualChannel channel, Time when) {
-  ports_[port].out->credits.send({when + link_.latency, lane, channel});
+  ports_[port].out->credits.send({when + link_latency_, lane, channel});
 }
 
 bool Switch::holds_packets() const {

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -18,6 +17,7 @@ namespace weft {
 struct SwitchPort {
   LinkWires* in = nullptr;
   LinkWires* out = nullptr;
+  std::vector<std::shared_ptr<const LinkTiming>> lanes = {};  // of those with another rate; null: as the link's
 };
 
 struct SwitchStatistics {
@@ -27,9 +27,9 @@ struct SwitchStatistics {
 
 class Switch final : public Chip {
  public:
-  // ports[g] belongs to GPU g; multicasts go to all of them. `reducer` may be empty.
-  Switch(const SwitchSpec& spec, const LinkSpec& link, std::uint32_t lanes, const std::vector<SwitchPort>& ports,
-         std::unique_ptr<Reducer> reducer);
+  // ports[g] belongs to GPU first_gpu + g; multicasts go to all of them. `reducer` may be empty.
+  Switch(const SwitchSpec& spec, const std::shared_ptr<const LinkTiming>& link, std::uint32_t lanes,
+         const std::vector<SwitchPort>& ports, std::unique_ptr<Reducer> reducer, std::uint32_t first_gpu = 0);
 
   void advance(Time until) override;
   [[nodiscard]] Time next_activity() const override;
@@ -72,10 +72,15 @@ class Switch final : public Chip {
   void departed(std::uint32_t hold, Time start);
   void give_credit(std::uint32_t port, std::uint8_t lane, VirtualChannel channel, Time when);
   [[nodiscard]] Time now() const;
+  // The port of a GPU of a packet, and that by which the packet came in.
+  [[nodiscard]] std::uint32_t port_of(std::uint32_t gpu) const { return gpu - first_gpu_; }
+  [[nodiscard]] std::uint32_t input_port(const Packet& packet) const;
   [[nodiscard]] std::int64_t tick_at_or_after(Time t) const;
 
   SwitchSpec spec_;
-  LinkSpec link_;
+  Time link_latency_;
+  std::uint32_t first_gpu_;
+  Inbox inbox_;
   std::vector<SwitchPort> ports_;
   std::vector<Transmitter> outputs_;
   std::unique_ptr<Reducer> reducer_;

@@ -1,45 +1,24 @@
 #include "network/transmitter.h"
 
-#include <algorithm>
-
 #include "sim/error.h"
 
 namespace weft {
 
-std::uint32_t flits(const LinkSpec& spec, const Packet& packet) {
-  return spec.header_flits + (packet.payload + spec.flit_bytes - 1) / spec.flit_bytes;
-}
-
-Transmitter::Transmitter(const LinkSpec& spec, std::uint32_t lanes, LinkWires& out)
-    : spec_(spec), lanes_(lanes), out_(&out) {
-  const auto rate =
-      Bandwidth(static_cast<std::int64_t>(static_cast<double>(spec.bandwidth.count()) * spec.framing_efficiency));
-  const std::uint32_t most = spec.header_flits + (kMaxPacketLines * kLineBytes + spec.flit_bytes - 1) / spec.flit_bytes;
-  for (std::uint32_t n = 0; n <= most; ++n) {
-    flit_time_.push_back(transfer_time(Bytes(std::int64_t{n} * spec.flit_bytes), rate));
-  }
+Transmitter::Transmitter(std::shared_ptr<const LinkTiming> timing, std::uint32_t lanes, LinkWires& out)
+    : timing_(std::move(timing)), lanes_(lanes), out_(&out) {
   for (Lane& lane : lanes_) {
-    for (CreditRing& ring : lane.credits) {
-      ring.usable_from.assign(spec.credits, Time(0));
-      ring.count = spec.credits;
-    }
+    for (CreditCounter& credits : lane.credits) credits = CreditCounter(timing_->spec().credits);
   }
 }
 
-namespace {
-void count(LaneStatistics& statistics, Time start, Time duration, std::int64_t payload, std::int64_t wire) {
-  statistics.busy += duration;
-  statistics.payload_bytes += payload;
-  statistics.wire_bytes += wire;
-  ++statistics.packets;
-  if (const std::int64_t period = start / kStatisticsPeriod; period != statistics.period) {
-    statistics.period = period;
-    statistics.busy_in_period = Time(0);
-  }
-  statistics.busy_in_period += duration;
-  statistics.busiest = std::max(statistics.busiest, statistics.busy_in_period);
+void Transmitter::set_lane_timing(std::uint32_t lane, std::shared_ptr<const LinkTiming> timing) {
+  lane_timing_.resize(lanes_.size(), timing_);
+  lane_timing_[lane] = std::move(timing);
 }
-}  // namespace
+
+const LinkTiming& Transmitter::timing_of(std::uint32_t lane) const {
+  return lane_timing_.empty() ? *timing_ : *lane_timing_[lane];
+}
 
 // The start of a transmission: in the gap that the other channel left, or behind all that is under way.
 Time Transmitter::take_lane(Lane& lane, std::size_t channel, Time ready, Time credit, Time duration) {
@@ -51,51 +30,73 @@ Time Transmitter::take_lane(Lane& lane, std::size_t channel, Time ready, Time cr
   }
   const Time idle = std::max(ready, lane.free);
   const Time start = std::max(idle, credit);
-  if (start > idle) gap = {idle, start, channel};
+  if (start > idle) {
+    gap = {idle, start, channel};
+    lane.statistics.stalled += start - idle;
+  }
   lane.free = start + duration;
   return start;
 }
 
-Time Transmitter::transmit(Lane& lane, const Packet& packet, Time ready) {
+Time Transmitter::transmit(std::uint32_t index, const Packet& packet, Time ready) {
+  Lane& lane = lanes_[index];
+  const LinkTiming& timing = timing_of(index);
   const auto channel = static_cast<std::size_t>(virtual_channel(packet.kind));
-  CreditRing& credits = lane.credits[channel];
-  const std::uint32_t flit_count = flits(spec_, packet);
-  const Time duration = flit_time_[flit_count];
-  const Time start = take_lane(lane, channel, ready, credits.usable_from[credits.first], duration);
-  credits.first = credits.first + 1 == spec_.credits ? 0 : credits.first + 1;
-  --credits.count;
-  count(lane.statistics, start, duration, packet.payload, std::int64_t{flit_count} * spec_.flit_bytes);
+  CreditCounter& credits = lane.credits[channel];
+  const LinkTiming::Serialisation& takes = timing.of(packet);
+  const Time start = take_lane(lane, channel, ready, *credits.next(credit_times_), takes.time);
+  credits.take(timing.spec().credits);
+  lane.statistics.count(start, takes, packet.payload);
   Packet sent = packet;
-  sent.when = start + duration + spec_.latency;
+  sent.when = start + takes.time + timing.spec().latency;
+  sent.vc_class = 0;
   out_->packets.send(sent);
   return start;
+}
+
+void Transmitter::enqueue(Lane& lane, Queue& queue, const Waiting& waiting) {
+  std::uint32_t place = free_;
+  if (place == kNone) {
+    place = static_cast<std::uint32_t>(pool_.size());
+    pool_.push_back(waiting);
+  } else {
+    free_ = pool_[place].next;
+    pool_[place] = waiting;
+  }
+  (queue.head == kNone ? queue.head : pool_[queue.tail].next) = place;
+  queue.tail = place;
+  ++waiting_;
+  lane.statistics.queue_high_water = std::max(lane.statistics.queue_high_water, ++lane.queued);
 }
 
 bool Transmitter::submit(const Packet& packet, Time ready, std::uint32_t held_by, Time& start) {
   Lane& lane = lanes_[packet.lane];
   const auto channel = static_cast<std::size_t>(virtual_channel(packet.kind));
-  if (lane.credits[channel].count == 0 || !lane.queue[channel].empty()) {
-    lane.queue[channel].push_back({packet, ready, held_by});
-    ++waiting_;
+  if (lane.credits[channel].count() == 0 || lane.queue[channel].head != kNone) {
+    enqueue(lane, lane.queue[channel], {packet, ready, held_by, kNone});
     return false;
   }
-  start = transmit(lane, packet, ready);
+  start = transmit(packet.lane, packet, ready);
   return true;
 }
 
 void Transmitter::receive_credit(const Credit& credit, std::vector<Departure>& departures) {
   Lane& lane = lanes_[credit.lane];
   const auto channel = static_cast<std::size_t>(credit.channel);
-  CreditRing& ring = lane.credits[channel];
-  WEFT_CHECK(ring.count < spec_.credits, "more credits came back than were given");
-  ring.usable_from[(ring.first + ring.count) % spec_.credits] = credit.when;
-  ++ring.count;
-  if (auto& queue = lane.queue[channel]; !queue.empty()) {
-    const Waiting waiting = queue.front();
-    queue.pop_front();
-    --waiting_;
-    departures.push_back({waiting.packet, waiting.held_by, transmit(lane, waiting.packet, waiting.ready)});
-  }
+  CreditCounter& credits = lane.credits[channel];
+  const std::uint32_t limit = timing_->spec().credits;
+  WEFT_CHECK(credits.count() < limit, "more credits came back than were given");
+  credits.put(credit.when, limit, credit_times_);
+  Queue& queue = lane.queue[channel];
+  if (queue.head == kNone) return;
+  const std::uint32_t place = queue.head;
+  const Waiting waiting = pool_[place];
+  queue.head = waiting.next;
+  pool_[place].next = free_;
+  free_ = place;
+  --waiting_;
+  --lane.queued;
+  departures.push_back({waiting.packet, waiting.held_by, transmit(credit.lane, waiting.packet, waiting.ready)});
 }
 
 }  // namespace weft

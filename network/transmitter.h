@@ -1,22 +1,14 @@
 // The sending end of a link: lanes that serialise packets, and the credits of the receiver's buffers. Used by GPUs and
-// by the output ports of switches.
+// by the output ports of switches with virtual output queues.
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <vector>
 
-#include "network/network_spec.h"
-#include "network/packet.h"
-#include "sim/wire.h"
+#include "network/lane.h"
 
 namespace weft {
-
-// The two wires of one direction: packets go with it, credits for the opposite direction's packets too.
-struct LinkWires {
-  Wire<Packet> packets;
-  Wire<Credit> credits;
-};
 
 // A packet that left its queue: who held it upstream may give its place free at this time.
 struct Departure {
@@ -25,23 +17,15 @@ struct Departure {
   Time start;
 };
 
-struct LaneStatistics {
-  std::int64_t payload_bytes = 0;
-  std::int64_t wire_bytes = 0;  // flits, headers included
-  std::int64_t packets = 0;
-  Time busy;
-  Time busiest;             // the most busy time in one kStatisticsPeriod
-  std::int64_t period = 0;  // the period `busy_in_period` counts
-  Time busy_in_period;
-};
-
-// Peaks are peaks over this time.
-inline constexpr Time kStatisticsPeriod = microseconds(10);
-
 class Transmitter {
  public:
   // `lanes` parallel lanes to one neighbour.
-  Transmitter(const LinkSpec& spec, std::uint32_t lanes, LinkWires& out);
+  Transmitter(const LinkSpec& spec, std::uint32_t lanes, LinkWires& out)
+      : Transmitter(std::make_shared<const LinkTiming>(spec), lanes, out) {}
+  Transmitter(std::shared_ptr<const LinkTiming> timing, std::uint32_t lanes, LinkWires& out);
+
+  // Before the first packet: this lane has another rate.
+  void set_lane_timing(std::uint32_t lane, std::shared_ptr<const LinkTiming> timing);
 
   // Sends a packet that is ready at `ready` on packet.lane. Packets of one lane and virtual channel keep their order.
   // Without a credit it waits here; `departures` then reports it later. Returns the start of its transmission if that
@@ -54,18 +38,22 @@ class Transmitter {
   [[nodiscard]] std::uint32_t lanes() const { return static_cast<std::uint32_t>(lanes_.size()); }
   [[nodiscard]] const LaneStatistics& statistics(std::uint32_t lane) const { return lanes_[lane].statistics; }
   [[nodiscard]] std::size_t waiting() const { return waiting_; }
+  // Whether the first packet of a lane and virtual channel waits for a credit.
+  [[nodiscard]] bool waits(std::uint32_t lane, VirtualChannel channel) const {
+    return lanes_[lane].queue[static_cast<std::size_t>(channel)].head != kNone;
+  }
 
  private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Waiting {
     Packet packet;
     Time ready;
     std::uint32_t held_by;
+    std::uint32_t next;
   };
-  // Credits in hand, as a ring of the times from which they may be used: they are announced before they arrive.
-  struct CreditRing {
-    std::vector<Time> usable_from;
-    std::uint32_t first = 0;
-    std::uint32_t count = 0;
+  struct Queue {
+    std::uint32_t head = kNone;
+    std::uint32_t tail = kNone;
   };
   // The lane is idle while a packet waits for a credit that is announced but has not come: packets of the other virtual
   // channel go first.
@@ -76,22 +64,25 @@ class Transmitter {
   struct Lane {
     Time free;
     Gap gap;
-    CreditRing credits[kVirtualChannels];
-    std::deque<Waiting> queue[kVirtualChannels];
+    CreditCounter credits[kVirtualChannels];
+    Queue queue[kVirtualChannels];
+    std::uint32_t queued = 0;
     LaneStatistics statistics;
   };
 
-  Time transmit(Lane& lane, const Packet& packet, Time ready);
+  Time transmit(std::uint32_t lane, const Packet& packet, Time ready);
   static Time take_lane(Lane& lane, std::size_t channel, Time ready, Time credit, Time duration);
+  void enqueue(Lane& lane, Queue& queue, const Waiting& waiting);
+  [[nodiscard]] const LinkTiming& timing_of(std::uint32_t lane) const;
 
-  LinkSpec spec_;
-  std::vector<Time> flit_time_;  // by number of flits
+  std::shared_ptr<const LinkTiming> timing_;
   std::vector<Lane> lanes_;
+  std::vector<std::shared_ptr<const LinkTiming>> lane_timing_;  // empty: all as timing_
+  std::vector<Time> credit_times_;
+  std::vector<Waiting> pool_;
+  std::uint32_t free_ = kNone;
+  std::uint32_t waiting_ = 0;
   LinkWires* out_;
-  std::size_t waiting_ = 0;
 };
-
-// Flits of a packet with its headers; a flag write carries one flit of data.
-[[nodiscard]] std::uint32_t flits(const LinkSpec& spec, const Packet& packet);
 
 }  // namespace weft

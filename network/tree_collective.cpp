@@ -37,6 +37,15 @@ class TreeSchedule : public GeneratedSchedule {
     return group == 1 || down_only ? down(at, piece) : up(at, piece);
   }
 
+  [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t block,
+                                                    std::uint32_t group) const override {
+    const TreeNode at = node(rank, block);
+    const bool up = group == 0 && request().kind != CollectiveKind::broadcast;
+    if (up && at.parent) return {*at.parent};
+    if (request().kind == CollectiveKind::reduce) return {};
+    return {at.children.begin(), at.children.begin() + at.child_count};
+  }
+
  private:
   [[nodiscard]] bool is_barrier() const { return request().kind == CollectiveKind::barrier; }
 

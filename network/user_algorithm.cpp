@@ -92,6 +92,9 @@ class TableSchedule : public GeneratedSchedule {
     return step;
   }
 
+  [[nodiscard]] bool is_waited_for(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const override {
+    return CollectiveSchedule::is_waited_for(rank, block, group);
+  }
   [[nodiscard]] std::string describe(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/,
                                      std::uint64_t index) const override {
     const Table& table = this->table(rank, block);
@@ -167,8 +170,26 @@ void check_table(const UserAlgorithm& algorithm) {
   }
 }
 
-// Proves the algorithm where chunks take two loops, the second one shorter, and where several go together.
-void prove(const UserAlgorithm& algorithm, std::uint32_t pieces_per_chunk, std::uint32_t slots) {
+// The largest count of a step, in chunks.
+std::int64_t largest_count(const UserAlgorithm& algorithm) {
+  std::int64_t largest = 1;
+  for (const UserAlgorithm::Rank& rank : algorithm.ranks) {
+    for (const UserAlgorithm::Block& block : rank.blocks) {
+      for (const UserAlgorithm::Step& step : block.steps) largest = std::max<std::int64_t>(largest, step.count);
+    }
+  }
+  return largest;
+}
+
+// Whether each step's chunks are one chunk to cut into pieces, and one loop is enough.
+bool is_small(const UserAlgorithm& algorithm, const ScheduleRequest& request) {
+  return request.bytes / algorithm.input_chunks * largest_count(algorithm) <=
+         request.piece_bytes * request.pieces_per_chunk;
+}
+
+// Proves the algorithm where the chunks of a step go together, which must be right, and where each goes for itself in
+// two loops of which the second is shorter.
+void prove(UserAlgorithm& algorithm, std::uint32_t pieces_per_chunk, std::uint32_t slots) {
   const std::shared_ptr<const UserAlgorithm> borrowed(&algorithm, [](const UserAlgorithm*) {});
   constexpr std::int64_t kElement = ChunkGrid::kLineUnit;  // one integer for each
   ScheduleRequest large{.kind = algorithm.kind,
@@ -179,14 +200,16 @@ void prove(const UserAlgorithm& algorithm, std::uint32_t pieces_per_chunk, std::
                         .piece_bytes = kElement,
                         .pieces_per_chunk = pieces_per_chunk};
   ScheduleRequest small = large;
-  small.bytes = algorithm.input_chunks * kElement;
-  small.piece_bytes = small.bytes;
-  for (const ScheduleRequest& request : {large, small}) {
-    try {
-      (void)check_schedule(*make_user_schedule(borrowed, request), request, slots);
-    } catch (const InputError& error) {
-      throw InputError(algorithm.file, "", error.what());
-    }
+  small.piece_bytes = small.bytes * largest_count(algorithm);
+  try {
+    (void)check_schedule(*make_user_schedule(borrowed, small), small, slots);
+  } catch (const InputError& error) {
+    throw InputError(algorithm.file, "", error.what());
+  }
+  try {
+    (void)check_schedule(*make_user_schedule(borrowed, large), large, slots);
+  } catch (const InputError& error) {
+    algorithm.only_small = error.what();
   }
 }
 
@@ -228,6 +251,10 @@ std::unique_ptr<CollectiveSchedule> make_user_schedule(std::shared_ptr<const Use
   if (request.bytes % (request.element_bytes * algorithm->input_chunks) != 0) {
     fail(fmt::format("expected {} chunks of whole elements of {} B, got {} B", algorithm->input_chunks,
                      request.element_bytes, request.bytes));
+  }
+  if (!algorithm->only_small.empty() && !is_small(*algorithm, request)) {
+    fail(fmt::format("expected a message whose chunks go in one piece, got {} B: for larger ones {}", request.bytes,
+                     algorithm->only_small));
   }
   return std::make_unique<TableSchedule>(std::move(algorithm), request);
 }

@@ -38,6 +38,7 @@ struct UserAlgorithm {
   bool in_place = false;           // CollectiveSchedule::in_place
   std::uint32_t input_chunks = 1;  // of a rank that has an input; of reduce_scatter, scatter, all_to_all: all parts
   std::vector<Rank> ranks;
+  std::string only_small;  // why it is wrong for chunks that need several pieces or loops; empty: it is right
 };
 
 // Where a step stands in its file, as error messages name it: "/ranks/1/blocks/0/steps/3" or "gpu 1, tb 0, step 3".
@@ -46,13 +47,14 @@ struct UserAlgorithm {
 
 // Reads an algorithm, XML when it begins with "<" and JSON otherwise, and proves it for chunks that go in
 // `pieces_per_chunk` pieces over connections of `slots` places: a wrong result, a deadlock, a step that does not fit
-// its counterpart and all else that check_schedule finds. Throws MissingInput, and InputError with file, place,
-// expected and got.
+// its counterpart and all else that check_schedule finds. What is right only while the chunks of each step go as one is
+// accepted, for such messages. Throws MissingInput, and InputError with file, place, expected and got.
 [[nodiscard]] UserAlgorithm load_user_algorithm(const std::filesystem::path& path, std::uint32_t pieces_per_chunk,
                                                 std::uint32_t slots);
 
-// The schedule for one message. Throws InputError where the request is for another collective, group size or root, or
-// the chunks are no whole elements. `channels` of the request is not used: the algorithm has its own blocks.
+// The schedule for one message. Throws InputError where the request is for another collective, group size or root, the
+// chunks are no whole elements, or the message is too long for the algorithm (only_small). `channels` of the request is
+// not used: the algorithm has its own blocks.
 [[nodiscard]] std::unique_ptr<CollectiveSchedule> make_user_schedule(std::shared_ptr<const UserAlgorithm> algorithm,
                                                                      const ScheduleRequest& request);
 

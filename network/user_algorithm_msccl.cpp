@@ -127,7 +127,8 @@ class Reader {
     algorithm_.format = UserAlgorithm::Format::msccl;
     algorithm_.name = algo_.word("name");
     algorithm_.kind = kind_of(algo_);
-    algorithm_.in_place = algo_.integer_or("inplace", 0, 1, 0) == 1;
+    // One that says it works either way keeps input and output apart.
+    algorithm_.in_place = algo_.integer_or("inplace", 0, 1, 0) == 1 && algo_.integer_or("outofplace", 0, 1, 0) == 0;
     ranks_ = algo_.integer("ngpus", 2, Limits::kRanks);
     const std::int64_t chunks = algo_.integer("nchunksperloop", 1, Limits::kChunks);
     const bool joins = algorithm_.kind == CollectiveKind::all_gather || algorithm_.kind == CollectiveKind::gather;

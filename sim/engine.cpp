@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <barrier>
+#include <deque>
 #include <exception>
 #include <systemc>
 #include <thread>
+#include <unordered_map>
 
 #include "sim/error.h"
 
@@ -23,23 +25,17 @@ class WireChannel : public sc_core::sc_interface {
   WireBase* wire_;
 };
 
-using WirePort = sc_core::sc_port<WireChannel>;
-
-// A chip as SystemC sees it: a module with a port for each wire. Its process is the engine's.
+// A chip as SystemC sees it: a module with one port to which all of its wires are bound (a port a wire takes half a
+// kilobyte, and networks have hundreds of thousands). Its process is the engine's.
 class ChipModule : public sc_core::sc_module {
  public:
-  ChipModule(const sc_core::sc_module_name& name, Chip& chip, const std::vector<WireChannel*>& channels)
-      : sc_module(name), chip_(&chip) {
-    for (WireChannel* channel : channels) {
-      ports_.push_back(std::make_unique<WirePort>(sc_core::sc_gen_unique_name("wire")));
-      ports_.back()->bind(*channel);
-    }
+  ChipModule(const sc_core::sc_module_name& name, const std::vector<WireChannel*>& channels)
+      : sc_module(name), wires_("wires") {
+    for (WireChannel* channel : channels) wires_.bind(*channel);
   }
-  [[nodiscard]] Chip& chip() const { return *chip_; }
 
  private:
-  Chip* chip_;
-  std::vector<std::unique_ptr<WirePort>> ports_;
+  sc_core::sc_port<WireChannel, 0, sc_core::SC_ZERO_OR_MORE_BOUND> wires_;
 };
 
 // Runs the chips of one window on all threads: chips are taken from a shared counter, so order varies, results do not.
@@ -105,16 +101,12 @@ struct Engine::Impl : public sc_core::sc_module {
     std::string name;
     Chip* chip;
     std::vector<WireChannel*> channels;
+    std::vector<WireBase*> used = {};  // wires it sent on in this window
   };
-  struct WireEntry {
-    WireBase* wire;
-    std::size_t receiver;
-  };
-
   EngineSpec spec;
-  std::vector<ChipEntry> chips;
-  std::vector<WireEntry> wires;
-  std::vector<std::unique_ptr<WireChannel>> channels;
+  std::deque<ChipEntry> chips;  // wires point into them
+  std::unordered_map<const Chip*, std::uint32_t> numbers;
+  std::deque<WireChannel> channels;
   std::vector<std::unique_ptr<ChipModule>> modules;
   std::function<void(Time)> between_windows;
   EngineStatistics statistics;
@@ -122,7 +114,8 @@ struct Engine::Impl : public sc_core::sc_module {
 
   Workers workers;
   std::vector<Time> inbox;  // by chip: the earliest message it has not seen
-  std::vector<Time> wake;   // by chip: the earlier of its own next activity and its inbox
+  std::vector<Time> own;    // by chip: its own next activity
+  std::vector<std::uint32_t> awake;
   std::vector<Chip*> active;
   Time now;
 
@@ -132,19 +125,18 @@ struct Engine::Impl : public sc_core::sc_module {
     SC_METHOD(conduct);  // not a thread: chips run on the ordinary stack, which sanitizers and debuggers follow
   }
 
-  [[nodiscard]] std::size_t index_of(const Chip& chip) const {
-    const auto at = std::find_if(chips.begin(), chips.end(), [&](const ChipEntry& e) { return e.chip == &chip; });
-    WEFT_CHECK(at != chips.end(), "a wire's chip was not added");
-    return static_cast<std::size_t>(at - chips.begin());
+  [[nodiscard]] std::uint32_t number_of(const Chip& chip) const {
+    const auto at = numbers.find(&chip);
+    WEFT_CHECK(at != numbers.end(), "a wire's chip was not added");
+    return at->second;
   }
 
   void elaborate() {
     for (const ChipEntry& entry : chips) {
-      modules.push_back(
-          std::make_unique<ChipModule>(sc_core::sc_module_name(entry.name.c_str()), *entry.chip, entry.channels));
+      modules.push_back(std::make_unique<ChipModule>(sc_core::sc_module_name(entry.name.c_str()), entry.channels));
+      own.push_back(entry.chip->next_activity());
     }
     inbox.assign(chips.size(), Time::max());
-    wake.assign(chips.size(), Time::max());
   }
 
   // One window a call. SystemC's scheduler would lose the type of an exception: it is kept here and thrown by run().
@@ -161,25 +153,41 @@ struct Engine::Impl : public sc_core::sc_module {
     // No trigger: SystemC runs out of events and sc_start() returns.
   }
 
-  Time next_wake() {
-    for (std::size_t i = 0; i < chips.size(); ++i) wake[i] = std::min(inbox[i], chips[i].chip->next_activity());
-    return *std::min_element(wake.begin(), wake.end());
+  [[nodiscard]] Time next_wake() const {
+    Time next = Time::max();
+    for (std::size_t i = 0; i < own.size(); ++i) next = std::min(next, std::min(own[i], inbox[i]));
+    return next;
+  }
+
+  // Before this time no message can be sent.
+  [[nodiscard]] Time first_message(Time start) const {
+    Time first = Time::max();
+    for (const ChipEntry& entry : chips) {
+      first = std::min(first, entry.chip->silent_until(start));
+      if (first <= start) return start;
+    }
+    // Who is silent answers what it receives.
+    for (const Time arrival : inbox) first = std::min(first, std::max(start, arrival));
+    return first == Time::max() ? start : first;
   }
 
   void run_window(Time start) {
-    Time first_message = Time::max();
-    for (const ChipEntry& entry : chips) first_message = std::min(first_message, entry.chip->silent_until(start));
-    // Who is silent answers what it receives.
-    for (const Time arrival : inbox) first_message = std::min(first_message, std::max(start, arrival));
-    const Time end = std::max(start, first_message == Time::max() ? start : first_message) + spec.window;
+    const Time end = std::max(start, first_message(start)) + spec.window;
     active.clear();
-    for (std::size_t i = 0; i < chips.size(); ++i) {
-      if (wake[i] < end) active.push_back(&modules[i]->chip());
+    awake.clear();
+    for (std::uint32_t i = 0; i < own.size(); ++i) {
+      if (std::min(own[i], inbox[i]) >= end) continue;
+      awake.push_back(i);
+      active.push_back(chips[i].chip);
     }
     workers.advance(active, end);
-    std::fill(inbox.begin(), inbox.end(), Time::max());
-    for (const WireEntry& entry : wires) {
-      inbox[entry.receiver] = std::min(inbox[entry.receiver], entry.wire->flip());
+    for (const std::uint32_t i : awake) {
+      inbox[i] = Time::max();
+      own[i] = chips[i].chip->next_activity();
+    }
+    for (const std::uint32_t i : awake) {
+      for (WireBase* wire : chips[i].used) inbox[wire->receiver()] = std::min(inbox[wire->receiver()], wire->flip());
+      chips[i].used.clear();
     }
     ++statistics.windows;
     statistics.end = now = end;
@@ -195,13 +203,18 @@ Engine::Engine(const EngineSpec& spec) {
 
 Engine::~Engine() = default;
 
-void Engine::add_chip(const std::string& name, Chip& chip) { impl_->chips.push_back({name, &chip, {}}); }
+void Engine::add_chip(const std::string& name, Chip& chip) {
+  impl_->numbers.emplace(&chip, static_cast<std::uint32_t>(impl_->chips.size()));
+  impl_->chips.push_back({name, &chip, {}});
+}
 
 void Engine::add_wire(WireBase& wire, const Chip& sender, const Chip& receiver) {
-  WireChannel* channel = impl_->channels.emplace_back(std::make_unique<WireChannel>(wire)).get();
-  impl_->chips[impl_->index_of(sender)].channels.push_back(channel);
-  impl_->chips[impl_->index_of(receiver)].channels.push_back(channel);
-  impl_->wires.push_back({&wire, impl_->index_of(receiver)});
+  const std::uint32_t from = impl_->number_of(sender);
+  const std::uint32_t to = impl_->number_of(receiver);
+  WireChannel* channel = &impl_->channels.emplace_back(wire);
+  impl_->chips[from].channels.push_back(channel);
+  impl_->chips[to].channels.push_back(channel);
+  wire.note_in(impl_->chips[from].used, to);
 }
 
 EngineStatistics Engine::run(const std::function<void(Time)>& between_windows) {

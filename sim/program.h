@@ -109,6 +109,7 @@ struct ProgramOp {
   StreamId stream;              // not used by host_wait
   std::vector<OpId> waits;      // earlier ops of this program that must have ended; stream order is implied
   Time host_delay;              // host work between issuing the previous op (or the end of its host_wait) and this one
+  Time start_delay;             // it starts this much later than it could: a rank that was late in a recording
   KernelDemand kernel;          // kind == kernel
   CollectiveDemand collective;  // kind == collective
   CopyDemand copy;              // kind == copy

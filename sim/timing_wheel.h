@@ -1,5 +1,6 @@
 // The event queue of one chip: events by tick of the chip's own clock, handled in the order (tick, insertion). Pushing
 // and popping append to recycled chunks: no sorting, and nothing is allocated once the pool has grown to the peak.
+// `kSlots` ticks (a power of two, at least 64) are kept in the wheel, what is further away in a heap.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 
 namespace weft {
 
-template <class Event>
+template <class Event, std::int64_t kSlots = 4096>
 class TimingWheel {
  public:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
@@ -65,7 +66,6 @@ class TimingWheel {
   }
 
  private:
-  static constexpr std::int64_t kSlots = 4096;
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   static constexpr std::uint32_t kPerChunk = 16;
   static constexpr std::uint32_t kAhead = 6;  // events between an announcement and its handling

@@ -1,13 +1,32 @@
 // One direction of a connection between two chips. What is sent in one window of the engine is read in a later one, so
-// sender and receiver never touch the same buffer at the same time and may run on different threads.
+// sender and receiver never touch the same buffer at the same time and may run on different threads. A wire on which
+// nothing is sent costs nothing: senders note the wires they used, receivers are told which ones have something.
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "sim/units.h"
 
 namespace weft {
+
+// The wires that have something for a chip, by the slots it gave them.
+class Inbox {
+ public:
+  void announce(std::uint32_t slot) { ready_.push_back(slot); }
+  // Calls `handle(slot)` for each, ascending, and forgets them.
+  template <class Handler>
+  void drain(Handler&& handle) {
+    if (ready_.empty()) return;
+    if (!std::is_sorted(ready_.begin(), ready_.end())) std::sort(ready_.begin(), ready_.end());
+    for (const std::uint32_t slot : ready_) handle(slot);
+    ready_.clear();
+  }
+
+ private:
+  std::vector<std::uint32_t> ready_;
+};
 
 class WireBase {
  public:
@@ -15,13 +34,42 @@ class WireBase {
   // Between windows, by the engine: hands over what was sent. Returns the earliest arrival not read yet, or
   // Time::max().
   virtual Time flip() = 0;
+
+  // The receiver reads this wire when `inbox` names `slot`.
+  void announce_to(Inbox& inbox, std::uint32_t slot) {
+    inbox_ = &inbox;
+    slot_ = slot;
+  }
+  // By the engine: where the sender notes that it used this wire, and the receiver's number.
+  void note_in(std::vector<WireBase*>& used, std::uint32_t receiver) {
+    used_ = &used;
+    receiver_ = receiver;
+  }
+  [[nodiscard]] std::uint32_t receiver() const { return receiver_; }
+
+ protected:
+  void note_use() {
+    if (used_ != nullptr) used_->push_back(this);
+  }
+  void announce() const {
+    if (inbox_ != nullptr) inbox_->announce(slot_);
+  }
+
+ private:
+  std::vector<WireBase*>* used_ = nullptr;
+  Inbox* inbox_ = nullptr;
+  std::uint32_t slot_ = 0;
+  std::uint32_t receiver_ = 0;
 };
 
 // Message has a member `Time when`: its arrival, at least the wire's latency after it was sent.
 template <class Message>
 class Wire final : public WireBase {
  public:
-  void send(const Message& message) { sent_.push_back(message); }
+  void send(const Message& message) {
+    if (sent_.empty()) note_use();
+    sent_.push_back(message);
+  }
 
   // By the receiver: all that has been handed over, in the order of sending; it empties the wire.
   template <class Handler>
@@ -36,6 +84,7 @@ class Wire final : public WireBase {
     for (const Message& message : sent_) earliest_ = std::min(earliest_, message.when);
     if (arrived_.empty()) {
       std::swap(arrived_, sent_);
+      announce();
     } else {
       arrived_.insert(arrived_.end(), sent_.begin(), sent_.end());
       sent_.clear();

@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "traces/product_depth.h"
+
 namespace weft {
 namespace {
 
-// Per compute unit, below what the slowest of the supported GPUs sustains, so that guesses stay low:
-// memory: V100 900 GB/s / 80 units = 11 GB/s, A100 1555/108 = 14, MI300X 5300/304 = 17; seven tenths of the lowest.
-constexpr double kBytesPerUnitSecond = 8e9;
 // The most that HBM moves: A100 1555 GB/s / 108 units.
 constexpr double kMostBytesPerUnitSecond = 14.4e9;
-// FP32: V100 15.7 TFLOP/s / 80 = 196 GFLOP/s, A100 19.5/108 = 181; TF32: A100 156/108 = 1440 GFLOP/s; FP16: V100
-// 125/80 = 1560 (NVIDIA data sheets). Four tenths of the lowest.
-constexpr std::array<double, kPipeCount> kFlopsPerUnitSecond{0.6e12, 0.6e12, 0.07e12};  // by Pipe
 // A kernel of one block that does nothing takes about 2 us in the traces given.
 constexpr double kLaunchSeconds = 2e-6;
 // A tensor is never guessed larger than this: no time or name is a reason for more.
@@ -22,8 +18,8 @@ constexpr double kLargestTensor = 1e9;
 class Guesser {
  public:
   Guesser(const std::string& name, const LaunchShape& shape, std::optional<Bytes> bytes,
-          std::optional<MeasuredAlone> alone)
-      : name_(name), blocks_(std::max<std::uint64_t>(shape.blocks(), 1)), bytes_(bytes), alone_(alone) {
+          std::optional<MeasuredAlone> alone, const OperatorCall* call)
+      : name_(name), blocks_(std::max<std::uint64_t>(shape.blocks(), 1)), bytes_(bytes), alone_(alone), call_(call) {
     guess_.node.shape = shape;
     guess_.node.origin = DemandOrigin::name;
   }
@@ -37,10 +33,14 @@ class Guesser {
         break;
       case KernelClass::batch_norm_forward:
         // cuDNN's "singleread" keeps a channel in shared memory; the others read twice (statistics, then normalise).
-        stream(traffic(), singleread() ? 1 : 2, 1, 1);
+        // PyTorch's own come in two kernels: statistics, then the transformation.
+        if (name_.find("collect_statistics") != std::string::npos)
+          reduction();
+        else
+          sized_stream(singleread() || name_.find("transform_input") != std::string::npos ? 1 : 2, 1, 1);
         break;
       case KernelClass::batch_norm_backward:
-        stream(traffic(), singleread() ? 1 : 2, 2, 1);
+        sized_stream(singleread() ? 1 : 2, 2, 1);
         break;
       case KernelClass::elementwise:
         elementwise();
@@ -49,10 +49,14 @@ class Guesser {
         if (!bytes_ && name_.find("lementwise_kernel") != std::string::npos)
           elementwise();
         else
-          stream(bytes_ ? static_cast<double>(bytes_->count()) : traffic(), 1, 0, 1);
+          bytes_ ? stream(static_cast<double>(bytes_->count()), 1, 0, 1) : sized_stream(1, 0, 1);
         break;
       case KernelClass::copy:
-        stream(bytes_ ? 2 * static_cast<double>(bytes_->count()) : traffic(), 1, 1, 1);
+        // What gathers by an index tells the size of the table, not of what is taken from it.
+        if (bytes_ || name_.find("ndex") != std::string::npos || name_.find("ather") != std::string::npos)
+          stream(bytes_ ? 2 * static_cast<double>(bytes_->count()) : traffic(), 1, 1, 1);
+        else
+          sized_stream(1, 1, 1);
         break;
       case KernelClass::reduction:
         reduction();
@@ -117,6 +121,19 @@ class Guesser {
     parts(total / (passes * inputs + outputs) / blocks(), passes, inputs, outputs);
   }
 
+  // The same where the operator's inputs tell how large a tensor is, else by time.
+  void sized_stream(std::uint32_t passes, std::uint32_t inputs, std::uint32_t outputs) {
+    if (const auto bytes = input_bytes())
+      parts(*bytes / blocks(), passes, inputs, outputs);
+    else
+      stream(traffic(), passes, inputs, outputs);
+  }
+  std::optional<double> input_bytes() {
+    const auto bytes = call_ != nullptr ? streamed_bytes(*call_, element_bytes(name_)) : std::nullopt;
+    if (bytes) guess_.node.origin = DemandOrigin::shapes;
+    return bytes;
+  }
+
   void parts(double bytes_per_block, std::uint32_t passes, std::uint32_t inputs, std::uint32_t outputs) {
     KernelNode& node = guess_.node;
     for (std::uint32_t i = 0; i < inputs; ++i) {
@@ -133,7 +150,13 @@ class Guesser {
 
   void elementwise() {
     const ElementwiseShape e = elementwise_shape(name_, guess_.node.shape);
-    const double per_block = static_cast<double>(e.elements_per_block) * element_bytes(name_);
+    double per_block = static_cast<double>(e.elements_per_block) * element_bytes(name_);
+    // The last block is not full, and smaller inputs are broadcast: what the operator says is exact, if it fits.
+    const auto said = call_ != nullptr ? streamed_bytes(*call_, element_bytes(name_)) : std::nullopt;
+    if (said && *said <= per_block * blocks() && *said > per_block * (blocks() - 1)) {
+      per_block = *said / blocks();
+      guess_.node.origin = DemandOrigin::shapes;
+    }
     parts(per_block, 1, e.reads, e.writes);
     // All loads of a thread are issued before the first use (CUDALoops.cuh).
     guess_.node.iterations = 1;
@@ -142,7 +165,7 @@ class Guesser {
 
   // Blocks read their parts and leave a sum, 4 B for a warp.
   void reduction() {
-    const TensorUse use = spread(traffic() / blocks());
+    const TensorUse use = spread(input_bytes().value_or(traffic()) / blocks());
     guess_.node.reads.push_back(use);
     guess_.node.writes.push_back(
         spread(std::min<double>(std::ceil(threads() / 32) * 4, static_cast<double>(use.bytes_per_block))));
@@ -159,7 +182,7 @@ class Guesser {
   void softmax(std::uint32_t inputs) {
     const std::optional<std::uint32_t> log2_elements = template_integer(name_, 0);
     if (name_.find("_warp_") == std::string::npos || !log2_elements || *log2_elements > 13) {
-      stream(traffic(), 1, inputs, 1);
+      sized_stream(1, inputs, 1);
       return;
     }
     const double rows = threads() / 32 * (*log2_elements <= 7 ? 2 : 1);
@@ -213,28 +236,24 @@ class Guesser {
     const GemmTile tile = gemm_tile(name_, guess_.node.shape);
     KernelNode& node = guess_.node;
     const double tile_flops = 2.0 * tile.m * tile.n;
-    // K is not recorded: what the pipe does in the kernel's time at a modest rate, in steps of powers of two and their
-    // halves so that noise in the time changes little; without a time, 256 on tensor cores and 64 else.
     const auto pipe = static_cast<std::size_t>(tile.pipe);
     const std::uint32_t columns = node.shape.grid[0];
     // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
-    const double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
+    double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
     const std::uint64_t rows = (blocks_ + columns - 1) / columns;
-    double depth = tile.pipe == Pipe::fp32 ? 64 : 256;
-    if (const auto time = unit_seconds()) {
-      depth = *time * kFlopsPerUnitSecond[pipe] / (tile_flops * blocks());
-      // Nor may A and B be more than memory moves beside C.
-      const double output = blocks() * tile.m * tile.n * tile.element_bytes;
-      const double inputs_per_k =
-          (tile.m * static_cast<double>(columns) / taps + tile.n * static_cast<double>(rows)) * tile.element_bytes;
-      depth = std::min(depth, (*time * kBytesPerUnitSecond - output) / inputs_per_k);
+    const auto work =
+        call_ != nullptr ? product_work(*call_, name_, blocks() * tile.m * tile.n) : std::optional<ProductWork>();
+    double depth = 0;
+    if (work) {
+      taps = work->taps;
+      depth = work->flops / (tile_flops * blocks());
+      node.origin = DemandOrigin::shapes;
+    } else {
+      depth = depth_from_time(tile, blocks_, columns, taps, unit_seconds());
     }
-    depth = std::clamp(depth, static_cast<double>(tile.k), 8192.0);
-    double step = std::exp2(std::floor(std::log2(depth)));
-    if (step * 1.5 <= depth) step *= 1.5;
-    node.iterations = static_cast<std::uint32_t>(std::max(std::floor(step / tile.k), 1.0));
+    node.iterations = static_cast<std::uint32_t>(std::max(std::floor(depth / tile.k), 1.0));
     node.stages = tile.stages;
-    const double k = static_cast<double>(node.iterations) * tile.k;
+    const double k = work ? depth : static_cast<double>(node.iterations) * tile.k;
     node.reads.push_back(tensor(tile.m * k * tile.element_bytes / taps, columns, 1, columns));
     node.reads.push_back(tensor(tile.n * k * tile.element_bytes, rows, columns, 0));
     node.writes.push_back(spread(static_cast<double>(tile.m) * tile.n * tile.element_bytes));
@@ -246,14 +265,15 @@ class Guesser {
   std::uint64_t blocks_;
   std::optional<Bytes> bytes_;
   std::optional<MeasuredAlone> alone_;
+  const OperatorCall* call_;  // may be null
   KernelGuess guess_;
 };
 
 }  // namespace
 
 KernelGuess guess_kernel_demand(const std::string& kernel_name, const LaunchShape& shape, std::optional<Bytes> bytes,
-                                std::optional<MeasuredAlone> alone) {
-  return Guesser(kernel_name, shape, bytes, alone).guess();
+                                std::optional<MeasuredAlone> alone, const OperatorCall* call) {
+  return Guesser(kernel_name, shape, bytes, alone, call).guess();
 }
 
 LaunchShape copy_shape(Bytes bytes) {

@@ -19,6 +19,7 @@ namespace {
 namespace od = simdjson::ondemand;
 using kineto_json::count_elements;
 using kineto_json::integer;
+using kineto_json::operator_inputs;
 using kineto_json::text;
 
 class KinetoReader {
@@ -175,6 +176,7 @@ class KinetoReader {
       case KinetoCategory::cpu_operator:
         event.sequence = integer(args, "Sequence number").value_or(-1);
         if (event.name == "record_param_comms") read_collective(args, event);
+        event.inputs = operator_inputs(args);
         break;
       case KinetoCategory::annotation:
         if (event.name.starts_with("nccl:")) read_collective(args, event);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/program.h"
+#include "traces/operator_call.h"
 
 namespace weft {
 
@@ -42,6 +43,7 @@ struct KinetoEvent {
   std::int64_t waited_record = -1;  // correlation of that cudaEventRecord
   std::optional<LaunchShape> shape;
   std::optional<KinetoCollective> collective;
+  std::vector<OperatorInput> inputs;  // of an operator, where sizes were recorded
 
   [[nodiscard]] std::int64_t end() const { return start + duration; }
 };

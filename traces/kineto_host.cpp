@@ -55,6 +55,8 @@ void see(const KinetoEvent& e, HostContext& context) {
   } else if (e.category == KinetoCategory::module) {
     context.layer = e.name.substr(std::string_view("nn.Module: ").size());
   }
+  const bool sized = std::any_of(e.inputs.begin(), e.inputs.end(), [](const auto& i) { return !i.sizes.empty(); });
+  if (sized) context.sized = &e;
   if (!context.marked) {
     if (const auto phase = marked_phase(e)) {
       context.phase = *phase;

@@ -19,6 +19,7 @@ struct HostContext {
   std::int64_t communication_scope = -1;         // the event number of the outermost communication operator around it
   const KinetoCollective* parameters = nullptr;  // of the record_param_comms around it
   const KinetoCollective* tensors = nullptr;     // of the "nccl:..." annotation around it
+  const KinetoEvent* sized = nullptr;            // the innermost operator with recorded sizes of its inputs
   std::string collective;                        // the name of a communication operator that tells the kind
 };
 

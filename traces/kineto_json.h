@@ -9,6 +9,10 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
+
+#include "traces/kineto_names.h"
+#include "traces/operator_call.h"
 
 namespace weft::kineto_json {
 
@@ -47,6 +51,58 @@ inline std::int64_t count_elements(simdjson::ondemand::array dims) {
     is_tensor = true;
   }
   return is_tensor ? total + product : total;
+}
+
+// "Input Dims" as sizes; deeper lists are lists of tensors, which count as one input each. False when an entry is no
+// size.
+inline bool read_sizes(simdjson::ondemand::array dims, std::vector<OperatorInput>& inputs) {
+  for (auto entry : dims) {
+    simdjson::ondemand::array list;
+    if (entry.get_array().get(list) != simdjson::SUCCESS || inputs.size() >= kMostInputs) return false;
+    OperatorInput input;
+    bool holds_tensors = false;
+    double product = 1;
+    for (auto value : list) {
+      simdjson::ondemand::value v = value.value();
+      if (v.type() == simdjson::ondemand::json_type::array) {
+        OperatorInput& element = inputs.emplace_back();
+        holds_tensors = true;
+        for (auto size : v.get_array()) {
+          std::int64_t n = 0;
+          if (size.get_int64().get(n) != simdjson::SUCCESS || n < 0) return false;
+          element.sizes.push_back(n);
+        }
+        if (elements(element) > static_cast<double>(kMostElements)) return false;
+        continue;
+      }
+      std::int64_t n = 0;
+      if (v.get_int64().get(n) != simdjson::SUCCESS || n < 0) return false;
+      input.sizes.push_back(n);
+      product *= static_cast<double>(n);
+    }
+    if (product > static_cast<double>(kMostElements)) return false;
+    if (!holds_tensors) inputs.push_back(std::move(input));
+  }
+  return true;
+}
+
+// "Input Dims" with "Input type". Sizes that do not hold together are as good as none: only a better guess depends on
+// them.
+inline std::vector<OperatorInput> operator_inputs(simdjson::ondemand::object& args) {
+  std::vector<OperatorInput> inputs;
+  simdjson::ondemand::array list;
+  if (args["Input Dims"].get_array().get(list) != simdjson::SUCCESS || !read_sizes(list, inputs)) return {};
+  if (args["Input type"].get_array().get(list) != simdjson::SUCCESS) return inputs;
+  std::size_t index = 0;
+  for (auto entry : list) {
+    std::string_view word;
+    const bool is_text = entry.get_string().get(word) == simdjson::SUCCESS;
+    if (index >= inputs.size()) break;
+    const std::optional<DataType> type = is_text ? collective_type(word) : std::nullopt;
+    if (type) inputs[index].element_bytes = static_cast<std::uint32_t>(bytes_per_element(*type));
+    ++index;
+  }
+  return inputs;
 }
 
 }  // namespace weft::kineto_json

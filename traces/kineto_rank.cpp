@@ -189,6 +189,8 @@ class RankBuilder {
       default:
         out.kind = op.collective ? TraceOpKind::collective : TraceOpKind::kernel;
         out.shape = shape(op);
+        if (context && context->sized && !op.collective)
+          out.launched_by = OperatorCall{context->sized->name, context->sized->inputs};
         if (op.collective) out.collective = kineto_collective(file_, *op.gpu, context, world_size_);
     }
   }

@@ -120,7 +120,8 @@ class GraphBuilder {
     if (op.bytes > Bytes()) bytes = op.bytes;
     std::optional<MeasuredAlone> measured;
     if (alone) measured = MeasuredAlone{*alone, rank_.compute_units};
-    KernelGuess guess = guess_kernel_demand(op.name, shape_of(op), bytes, measured);
+    KernelGuess guess =
+        guess_kernel_demand(op.name, shape_of(op), bytes, measured, op.launched_by ? &*op.launched_by : nullptr);
     place_tensors(op.stream, guess);
     node.kind = NodeKind::kernel;
     node.kernel = std::move(guess.node);
@@ -156,7 +157,9 @@ class GraphBuilder {
                            to_string(c.kind) +
                            " without: profile with record_shapes=True or PyTorch 2.2 and newer to replay it");
     node.kind = NodeKind::collective;
-    node.collective = {c.kind, Bytes(*c.elements * bytes_per_element(*c.type)), *c.type, c.group_size, c.group_ranks};
+    const auto channels = op.shape ? static_cast<std::uint32_t>(op.shape->blocks()) : 0;
+    node.collective = {c.kind,  Bytes(*c.elements * bytes_per_element(*c.type)), *c.type, c.group_size, c.group_ranks,
+                       channels};
   }
 
   const Trace& trace_;

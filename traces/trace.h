@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/program.h"
+#include "traces/operator_call.h"
 
 namespace weft {
 
@@ -39,7 +40,8 @@ struct TraceOp {
   Bytes bytes;                 // of copies and memsets
   std::string copy_direction;  // "DtoD", "HtoD", "DtoH", "PtoP"
   std::optional<TraceCollective> collective;
-  std::vector<std::uint32_t> waits;  // earlier ops of this rank that this one waits for (event waits), ascending
+  std::optional<OperatorCall> launched_by;  // innermost operator with recorded sizes of its inputs
+  std::vector<std::uint32_t> waits;         // earlier ops of this rank that this one waits for (event waits), ascending
 };
 
 struct TraceIteration {

@@ -9,21 +9,22 @@
 #include "sim/error.h"
 #include "traces/gzip.h"
 #include "traces/trace_file.h"
+#include "traces/trace_json.h"
 #include "traces/trace_words.h"
 
 namespace weft {
 namespace {
 
-using simdjson::dom::array;
-using simdjson::dom::element;
-using simdjson::dom::object;
+using trace_json::array;
+using trace_json::element;
+using trace_json::kAnyTime;
+using trace_json::kMaxId;
+using trace_json::object;
+using trace_json::TraceJson;
 
-constexpr std::int64_t kAnyTime = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
-
-class TraceReader {
+class TraceReader : private TraceJson {
  public:
-  TraceReader(element document, std::string file) : document_(document), file_(std::move(file)) {}
+  TraceReader(element document, std::string file) : TraceJson(std::move(file)), document_(document) {}
 
   Trace read() {
     object top;
@@ -32,7 +33,7 @@ class TraceReader {
     if (top["schema"].get(schema) != simdjson::SUCCESS)
       fail("/schema", "expected \"weft-trace/1\", got none: this is not a weft trace (weft import makes one)");
     if (schema != "weft-trace/1") fail("/schema", "expected \"weft-trace/1\", got \"" + std::string(schema) + "\"");
-    only_keys(top, "", {"schema", "source", "world_size", "strings", "shapes", "ranks"});
+    only_keys(top, "", {"schema", "source", "world_size", "strings", "shapes", "operators", "ranks"});
     Trace trace;
     trace.source = text(top, "", "source");
     trace.world_size = static_cast<std::uint32_t>(integer(top, "", "world_size", 1, kMaxId));
@@ -46,54 +47,6 @@ class TraceReader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& place, const std::string& message) const {
-    throw InputError(file_, place, message);
-  }
-
-  void only_keys(object o, const std::string& place, const std::vector<std::string_view>& known) const {
-    for (const auto field : o) {
-      if (std::find(known.begin(), known.end(), field.key) == known.end())
-        fail(place + "/" + std::string(field.key), "expected a key of weft-trace/1, got an unknown one");
-    }
-  }
-  object as_object(element e, const std::string& place) const {
-    object o;
-    if (e.get(o) != simdjson::SUCCESS) fail(place, "expected an object");
-    return o;
-  }
-  array as_list(element e, const std::string& place) const {
-    array a;
-    if (e.get(a) != simdjson::SUCCESS) fail(place, "expected an array");
-    return a;
-  }
-  std::int64_t as_integer(element e, const std::string& place, std::int64_t low, std::int64_t high) const {
-    std::int64_t value = 0;
-    if (e.get(value) != simdjson::SUCCESS) fail(place, "expected an integer, got " + simdjson::minify(e));
-    if (value < low || value > high)
-      fail(place, "expected an integer from " + std::to_string(low) + " to " + std::to_string(high) + ", got " +
-                      std::to_string(value));
-    return value;
-  }
-  element get(object o, const std::string& place, const char* key) const {
-    element e;
-    if (o[key].get(e) != simdjson::SUCCESS) fail(place + "/" + key, "expected a value, got none");
-    return e;
-  }
-  array list(object o, const std::string& place, const char* key) const {
-    return as_list(get(o, place, key), place + "/" + key);
-  }
-  std::int64_t integer(object o, const std::string& place, const char* key, std::int64_t low, std::int64_t high) const {
-    return as_integer(get(o, place, key), place + "/" + key, low, high);
-  }
-  std::string text(object o, const std::string& place, const char* key) const {
-    return as_text(get(o, place, key), place + "/" + key);
-  }
-  std::string as_text(element e, const std::string& place) const {
-    std::string_view value;
-    if (e.get(value) != simdjson::SUCCESS) fail(place, "expected a string, got " + simdjson::minify(e));
-    return std::string(value);
-  }
-
   void read_tables(object top) {
     std::size_t index = 0;
     for (const element e : list(top, "", "strings"))
@@ -106,11 +59,27 @@ class TraceReader {
       const auto u = [&](std::size_t i) { return static_cast<std::uint32_t>(v[i]); };
       shapes_.push_back({{u(0), u(1), u(2)}, {u(3), u(4), u(5)}, u(6), u(7)});
     }
+    array operators;  // traces of weft before 2026-11-21 have none
+    if (top["operators"].get(operators) != simdjson::SUCCESS) return;
+    for (const element e : operators) operators_.push_back(read_operator(e));
   }
-  std::vector<std::int64_t> integers(array a, const std::string& place, std::int64_t low, std::int64_t high) const {
-    std::vector<std::int64_t> values;
-    for (const element e : a) values.push_back(as_integer(e, place + "/" + std::to_string(values.size()), low, high));
-    return values;
+  OperatorCall read_operator(element e) const {
+    const std::string place = "/operators/" + std::to_string(operators_.size());
+    OperatorCall call;
+    bool is_name = true;
+    for (const element part : as_list(e, place)) {
+      if (is_name) {
+        call.name = string_at(as_integer(part, place, 0, kMaxId), place);
+      } else {
+        std::vector<std::int64_t> v = integers(as_list(part, place), place, 0, kMostElements);
+        if (v.empty() || v.front() > 64)
+          fail(place, "expected bytes an element (0 to 64) before the sizes of an input");
+        call.inputs.push_back({static_cast<std::uint32_t>(v.front()), {v.begin() + 1, v.end()}});
+      }
+      is_name = false;
+    }
+    if (is_name) fail(place, "expected a name, got an empty array");
+    return call;
   }
   const std::string& string_at(std::int64_t index, const std::string& place) const {
     if (index < 0 || static_cast<std::size_t>(index) >= strings_.size())
@@ -167,7 +136,7 @@ class TraceReader {
   void read_ops(object o, const std::string& place, std::vector<TraceOp>& ops) const {
     only_keys(o, place,
               {"count", "kind", "name", "op", "layer", "phase", "iteration", "stream", "correlation", "issued_fs",
-               "issue_duration_fs", "start_fs", "duration_fs", "shape", "bytes", "direction"});
+               "issue_duration_fs", "start_fs", "duration_fs", "shape", "operator", "bytes", "direction"});
     const std::int64_t count = integer(o, place, "count", 0, kMaxId);
     // The count is not to be trusted with memory before the file has shown that many values.
     constexpr std::int64_t kSaturated = 0xFFFFFF;  // simdjson's array::size() counts no further
@@ -208,6 +177,15 @@ class TraceReader {
         fail(here, "expected an index into /shapes or -1, got " + std::to_string(v));
       op.shape = shapes_[static_cast<std::size_t>(v)];
     });
+    element operators;
+    if (o["operator"].get(operators) == simdjson::SUCCESS) {
+      column(o, place, "operator", -1, kMaxId, ops, [&](TraceOp& op, std::int64_t v, const std::string& here) {
+        if (v < 0) return;
+        if (static_cast<std::size_t>(v) >= operators_.size())
+          fail(here, "expected an index into /operators or -1, got " + std::to_string(v));
+        op.launched_by = operators_[static_cast<std::size_t>(v)];
+      });
+    }
     column(o, place, "bytes", 0, kAnyTime, ops,
            [](TraceOp& op, std::int64_t v, const std::string&) { op.bytes = Bytes(v); });
     column(o, place, "direction", 0, kMaxId, ops,
@@ -258,9 +236,9 @@ class TraceReader {
   }
 
   element document_;
-  std::string file_;
   std::vector<std::string> strings_;
   std::vector<LaunchShape> shapes_;
+  std::vector<OperatorCall> operators_;
 };
 
 }  // namespace

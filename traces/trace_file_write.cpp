@@ -29,6 +29,8 @@ class Writer {
     for (std::size_t i = 0; i < strings_.size(); ++i) out += fmt::format("{}\n{}", i ? "," : "", quoted(strings_[i]));
     out += "],\n\"shapes\":[";
     for (std::size_t i = 0; i < shapes_.size(); ++i) out += fmt::format("{}{}", i ? "," : "", shapes_[i]);
+    out += "],\n\"operators\":[";
+    for (std::size_t i = 0; i < operators_.size(); ++i) out += fmt::format("{}\n{}", i ? "," : "", operators_[i]);
     out += fmt::format("],\n\"ranks\":[{}]}}\n", ranks);
     return out;
   }
@@ -51,6 +53,20 @@ class Writer {
                     shape->block[1], shape->block[2], shape->registers_per_thread, shape->shared_memory_bytes);
     const auto [found, added] = shape_numbers_.try_emplace(text, static_cast<std::int64_t>(shapes_.size()));
     if (added) shapes_.push_back(std::move(text));
+    return found->second;
+  }
+
+  std::int64_t operator_index(const std::optional<OperatorCall>& call) {
+    if (!call) return -1;
+    const auto [found, added] = operator_numbers_.try_emplace(*call, static_cast<std::int64_t>(operators_.size()));
+    if (!added) return found->second;
+    std::string text = fmt::format("[{}", string_index(call->name));
+    for (const OperatorInput& input : call->inputs) {
+      text += fmt::format(",[{}", input.element_bytes);
+      for (const std::int64_t size : input.sizes) text += fmt::format(",{}", size);
+      text += "]";
+    }
+    operators_.push_back(text + "]");
     return found->second;
   }
 
@@ -85,6 +101,7 @@ class Writer {
     write_column("start_fs", ops, out, [](const TraceOp& op) { return op.start.count(); });
     write_column("duration_fs", ops, out, [](const TraceOp& op) { return op.duration.count(); });
     write_column("shape", ops, out, [&](const TraceOp& op) { return shape_index(op.shape); });
+    write_column("operator", ops, out, [&](const TraceOp& op) { return operator_index(op.launched_by); });
     write_column("bytes", ops, out, [](const TraceOp& op) { return op.bytes.count(); });
     write_column("direction", ops, out, [&](const TraceOp& op) { return string_index(op.copy_direction); });
     out += "},\n\"collectives\":[";
@@ -116,6 +133,8 @@ class Writer {
   std::map<std::string, std::size_t> string_numbers_;
   std::vector<std::string> shapes_;
   std::map<std::string, std::int64_t> shape_numbers_;
+  std::vector<std::string> operators_;
+  std::map<OperatorCall, std::int64_t> operator_numbers_;
 };
 
 }  // namespace

@@ -58,13 +58,7 @@ Image batch_norm(TrainingStep& step, const Image& in) {
 }
 
 Image relu(TrainingStep& step, const Image& in) {
-  step.elementwise("relu", in.elements(), {in.tensor}, {in.tensor});
-  step.on_backward([&step, in] {
-    const TensorId gradient = step.take_gradient(in.tensor);
-    const TensorId masked = step.activation("relu_gradient", in.elements());
-    step.elementwise("relu_backward", in.elements(), {gradient, in.tensor}, {masked});
-    step.add_gradient(in.tensor, masked);
-  });
+  step.relu(in.tensor, in.elements());
   return in;
 }
 

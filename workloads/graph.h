@@ -48,6 +48,7 @@ struct CollectiveNode {
   DataType type = DataType::fp32;
   std::uint32_t group_size = 0;            // as recorded; 0: all GPUs of the run
   std::vector<std::uint32_t> group_ranks;  // as recorded, may be empty
+  std::uint32_t channels = 0;              // thread blocks as recorded; 0: unknown
 };
 
 // What a trace recorded of an operation. Times are relative to the start of its iteration.

@@ -17,12 +17,12 @@ struct Entry {
 };
 
 const std::vector<Entry>& entries() {
-  static const std::vector<Entry> kEntries{
+  static const std::vector<Entry> known{
       {{"bert-large", "BERT-large pre-training, 336,226,108 parameters, LAMB"}, make_bert_large},
       {{"resnet50", "ResNet-50 v1.5 on 224 x 224 images, 25,557,032 parameters, SGD with momentum"}, make_resnet50},
       {{"vgg16", "VGG-16 on 224 x 224 images, 138,357,544 parameters, SGD with momentum"}, make_vgg16},
   };
-  return kEntries;
+  return known;
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ OpId sweep(TrainingStep& step, const std::string& name, const std::vector<Tensor
     for (const TensorId tensor : writes) out.push_back({tensor, bytes, range.begin});
     for (const TensorId tensor : small_reads) in.push_back({tensor, step.bytes(tensor)});
     for (const TensorId tensor : small_writes) out.push_back({tensor, step.bytes(tensor)});
-    last = step.emit(name, stream_kernel(launch, in, out, flops_per_element * static_cast<double>(bytes / 4)));
+    last = step.emit(name, stream_kernel(launch, in, out, flops_per_element * static_cast<double>(bytes) / 4));
   }
   return last;
 }

@@ -126,6 +126,7 @@ class RankReplay {
         op.collective.sequence = sequences[group]++;
         op.collective.group = std::move(group);
         op.collective.send_address = buffers_[i];
+        if (gpu == op.collective.group.back()) op.start_delay = waited(i);
         op.collective.receive_address = buffers_[i];
       }
       op_of[i] = OpId{static_cast<std::uint32_t>(program.ops.size())};
@@ -152,6 +153,12 @@ class RankReplay {
     return waits;
   }
 
+  // How long the recorded rank waited in a collective for the last one to come.
+  [[nodiscard]] Time waited(std::size_t node) const {
+    if (spec_.collective_times.empty()) return Time(0);
+    return std::max(Time(0), graph_.nodes[node].recorded->duration - spec_.collective_times[node]);
+  }
+
   const Graph& graph_;
   const ReplaySpec& spec_;
   std::uint32_t iterations_;
@@ -170,6 +177,8 @@ void check(const Graph& graph, const ReplaySpec& spec) {
     throw InputError(graph.name, "/iterations",
                      fmt::format("expected at most the {} recorded ones, got {}", graph.iterations, spec.iterations));
   }
+  WEFT_CHECK(spec.collective_times.empty() || spec.collective_times.size() == graph.nodes.size(),
+             "a time for each node");
   if (!graph.iteration_starts.empty() && graph.iteration_starts.size() < graph.iterations) {
     throw InputError(graph.name, "/iteration_starts",
                      fmt::format("expected {}, got {}", graph.iterations, graph.iteration_starts.size()));

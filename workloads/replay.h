@@ -12,6 +12,9 @@ struct ReplaySpec {
   std::uint32_t gpus = 1;
   std::uint32_t iterations = 0;  // the first n of the trace; 0: all
   double host_time_scale = 1;    // on the host's own time, 0 or more; 1: as recorded
+  // By node: what a collective takes once all its ranks have come, as recorded ones ran. What a recorded collective
+  // took longer, it waited for a late rank. Empty: no rank is late.
+  std::vector<Time> collective_times;
 };
 
 // One program a GPU, from a graph whose nodes are all recorded, in the order in which the host issued them. Every GPU
@@ -30,6 +33,8 @@ struct ReplaySpec {
 // kept. A
 //   smaller group needs a run of as many GPUs as recorded: GPU g then belongs to the group of its position in the same
 //   pattern (ranks at a constant distance). Each collective of an iteration has a buffer of its own, in place.
+// - The late rank is the last GPU of each group: it comes to a collective as much later than the others as the recorded
+//   one waited, and is in step with them in all else.
 // - Memory is unknown: tensors have addresses, but there are no memory events.
 //
 // Throws InputError when a node was not recorded, when the trace has fewer iterations, and for a group that does not

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "sim/error.h"
 
@@ -102,11 +103,21 @@ OpId TrainingStep::gemm(const std::string& name, const GemmPlan& plan, const Gem
 
 void TrainingStep::on_backward(std::function<void()> step) { backward_.push_back({layer_, std::move(step)}); }
 
+void TrainingStep::relu(TensorId tensor, std::int64_t elements) {
+  elementwise("relu", elements, {tensor}, {tensor});
+  on_backward([this, tensor, elements] {
+    const TensorId gradient = take_gradient(tensor);
+    const TensorId masked = activation("relu_gradient", elements);
+    elementwise("relu_backward", elements, {gradient, tensor}, {masked});
+    add_gradient(tensor, masked);
+  });
+}
+
 void TrainingStep::run_backward() {
   phase_ = TrainingPhase::backward;
-  for (auto step = backward_.rbegin(); step != backward_.rend(); ++step) {
-    layer_ = step->layer;
-    step->run();
+  for (const auto& step : std::views::reverse(backward_)) {
+    layer_ = step.layer;
+    step.run();
   }
   backward_.clear();
 }

@@ -48,6 +48,8 @@ class TrainingStep {
   // An elementwise kernel over whole tensors.
   OpId elementwise(const std::string& name, std::int64_t elements, const std::vector<TensorId>& reads,
                    const std::vector<TensorId>& writes, double flops_per_element = 1);
+  // max(x, 0) in place, and its backward kernel.
+  void relu(TensorId tensor, std::int64_t elements);
   OpId stream(const std::string& name, const StreamSpec& launch, const std::vector<TensorId>& reads,
               const std::vector<TensorId>& writes, double flops);
   // C = A * B on plain matrices; splits K over a workspace and reduces it where the plan says so.

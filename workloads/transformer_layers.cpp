@@ -87,7 +87,7 @@ Matrix attention(TrainingStep& step, const AttentionShape& shape, const Matrix& 
   const auto softmax = rows_launch(pairs * s, 4, 80);
   step.stream("softmax", softmax, {masked}, {probabilities}, 4 * static_cast<double>(scores_elements));
   // Scale, mask and softmax undo in two kernels; the mask has no gradient.
-  step.on_backward([&step, shape, query, key, raw, probabilities, scores_elements, s, d, pairs, kind] {
+  step.on_backward([&step, query, key, probabilities, scores_elements, s, d, pairs] {
     const TensorId gradient = step.take_gradient(probabilities);
     const TensorId masked_gradient = step.activation("softmax_gradient", scores_elements);
     step.stream("softmax_backward", rows_launch(pairs * s, 4, 106), {gradient, probabilities}, {masked_gradient},
@@ -107,7 +107,7 @@ Matrix attention(TrainingStep& step, const AttentionShape& shape, const Matrix& 
   step.gemm("batched_context", {s, d, s, pairs}, kind, dropped.tensor, value.tensor, heads);
   const Matrix context{step.activation("context", value.elements()), shape.tokens(), shape.hidden()};
   step.elementwise("merge_heads", context.elements(), {heads}, {context.tensor});
-  step.on_backward([&step, value, dropped, context, s, d, pairs, kind] {
+  step.on_backward([&step, value, dropped, context, s, d, pairs] {
     const TensorId gradient = step.take_gradient(context.tensor);
     const TensorId heads_gradient = step.activation("context_heads_gradient", value.elements());
     step.elementwise("split_heads", value.elements(), {gradient}, {heads_gradient});

@@ -49,7 +49,8 @@ TEST(Commands, PrintTheirVersionAndHelp) {
   EXPECT_EQ(help.code, 0);
   EXPECT_THAT(help.output, HasSubstr("Examples:"));
   EXPECT_THAT(help.errors, IsEmpty());
-  for (const char* command : {"run", "compare", "import kineto", "trace info", "validate", "list"}) {
+  for (const char* command :
+       {"run", "compare", "calibrate", "import kineto", "trace info", "trace compare", "validate", "list"}) {
     EXPECT_EQ(weft(std::string(command) + " --help", folder).code, 0) << command;
   }
 }

@@ -181,9 +181,9 @@ TEST(SystemConfig, AddsAndRemovesReducingHardware) {
 }
 
 TEST(SystemConfig, NamesTheNearestSystemAndPreset) {
-  EXPECT_EQ(
-      error_with({"system=hgx-h10"}),
-      "e.json: /system: expected one of \"dgx-a100\", \"hgx-h100\", got \"hgx-h10\"; the nearest is \"hgx-h100\"");
+  const std::string near = error_with({"system=hgx-h10"});
+  EXPECT_THAT(near, StartsWith("e.json: /system: expected one of \"dgx-a100\", "));
+  EXPECT_THAT(near, HasSubstr("got \"hgx-h10\"; the nearest is \"hgx-h100\""));
   EXPECT_THAT(error_with({"switch_reduce.preset=nvswitch"}),
               StartsWith("e.json: /switch_reduce/preset: expected one of \"nvswitch3\""));
   EXPECT_THAT(error_with({R"(system={"base": "dgx-a10"})"}), StartsWith("e.json: /system/base: "));

@@ -31,6 +31,8 @@ RunConfig all_reduce(const std::string& mover, const std::string& algorithm = "a
       {"all_reduce", {{"algorithm", algorithm}, {"mover", mover}, {"protocol", "Simple"}, {"registered", registered}}}};
   RunConfig config = read_run_config(document, "test.json");
   config.system.gpu.compute_units = kUnits;
+  // As little as can be: what is written soon goes to memory.
+  config.system.gpu.hbm.bytes = std::int64_t{4} << 30;
   config.system.gpu.l2.bytes = std::int64_t{config.system.gpu.l2.slices} * config.system.gpu.l2.ways * 128;
   return config;
 }

@@ -119,14 +119,14 @@ TEST(Comparison, ListsTheFiguresSideBySideAndSaysWhatDiffers) {
   EXPECT_THAT(table, ContainsRegex("iteration +50\\.0 ms +40\\.0 ms\n"));
   EXPECT_THAT(table, ContainsRegex("backward alone +20\\.0 ms +20\\.0 ms\n"));
   EXPECT_THAT(table, ContainsRegex("backward overlapped +25\\.0 ms +21\\.0 ms\n"));
-  EXPECT_THAT(table, ContainsRegex("backward slowdown +1\\.25x +1\\.05x\n"));
+  EXPECT_THAT(table, ContainsRegex("backward slowdown +1\\.25x +1\\.050x\n"));
   EXPECT_THAT(table, ContainsRegex("exposed communication +8\\.00 ms +2\\.00 ms\n"));
   EXPECT_THAT(table, ContainsRegex("bus bandwidth +175 GB/s +175 GB/s\n"));
   EXPECT_THAT(table, ContainsRegex("HBM taken by communication +4\\.00 GB +4\\.00 GB\n"));
   EXPECT_THAT(table, ContainsRegex("throughput +1280 samples/s +1600 samples/s\n"));
   EXPECT_THAT(table, HasSubstr("in_switch takes 40.0 ms an iteration against 50.0 ms with ring: 1.25x faster. Most of "
                                "it is exposed communication: 6.00 ms less (2.00 ms against 8.00 ms). Backward slows "
-                               "down 1.05x instead of 1.25x."));
+                               "down 1.050x instead of 1.25x."));
 }
 
 TEST(Comparison, TheReasonFollowsTheNumbers) {

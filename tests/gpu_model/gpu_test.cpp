@@ -40,6 +40,14 @@ TEST(Gpu, AKernelStartsAfterIssueTransportAndLaunch) {
   EXPECT_TRUE(gpu.done());
 }
 
+TEST(Gpu, ALateOperationStartsAsMuchLater) {
+  ProgramOp late = kernel_op(whole_units(1, 10));
+  late.start_delay = nanoseconds(700);
+  AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(1, 5000)), late}));
+  const Gpu& gpu = alone.run();
+  EXPECT_EQ(start_of(gpu, 1), end_of(gpu, 0) + 500 + 700);
+}
+
 TEST(Gpu, QueuedKernelsFollowAtTheDevicesLatency) {
   AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(1, 5000)), kernel_op(whole_units(1, 10))}));
   const Gpu& gpu = alone.run();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "tests/gpu_model/small_gpu.h"
 
@@ -18,14 +19,19 @@ L2Cache cache(std::int64_t bytes = 64 << 10) {
   return {gpu.l2, gpu.hbm, gpu.clock};
 }
 
+// One line, some sectors of it.
+L2Cache::Lines only(LineAddress line, std::uint32_t sectors) {
+  return {.first = line, .first_sectors = sectors, .last_sectors = sectors};
+}
+
 TEST(L2Cache, AMissTakesTheMemorysLatencyAndAHitTheSlices) {
   L2Cache l2 = cache();
-  const auto place = l2.place(1000);
-  const auto miss = l2.read(place, 15, n(10));
+  constexpr LineAddress place = 1000;
+  const auto miss = l2.read(only(place, 15), n(10));
   EXPECT_EQ(miss.done, n(10 + 2 + 200));  // 128 B at 64 B a cycle
   EXPECT_EQ(miss.slice_wait, 0);
   EXPECT_EQ(miss.fetched_bytes, 128U);
-  const auto hit = l2.read(place, 15, n(1000));
+  const auto hit = l2.read(only(place, 15), n(1000));
   EXPECT_EQ(hit.done, n(1000 + 2));
   EXPECT_EQ(hit.fetched_bytes, 0U);
   EXPECT_EQ(hit.miss_time, 0);
@@ -36,16 +42,16 @@ TEST(L2Cache, AMissTakesTheMemorysLatencyAndAHitTheSlices) {
 TEST(L2Cache, EveryLineHitsOnceItWasRead) {
   for (const LineAddress line : {0U, 1U, 3U, 4U, 255U, 1U << 20}) {
     L2Cache l2 = cache();
-    l2.read(l2.place(line), 15, n(0));
-    EXPECT_EQ(l2.read(l2.place(line), 15, n(1000)).fetched_bytes, 0U) << line;
+    l2.read(only(line, 15), n(0));
+    EXPECT_EQ(l2.read(only(line, 15), n(1000)).fetched_bytes, 0U) << line;
   }
 }
 
 TEST(L2Cache, ASecondaryMissWaitsForTheFill) {
   L2Cache l2 = cache();
-  const auto place = l2.place(5);
-  const auto first = l2.read(place, 15, n(0));
-  const auto second = l2.read(place, 15, n(50));
+  constexpr LineAddress place = 5;
+  const auto first = l2.read(only(place, 15), n(0));
+  const auto second = l2.read(only(place, 15), n(50));
   EXPECT_EQ(second.done, first.done);
   EXPECT_EQ(second.fetched_bytes, 0U);
   EXPECT_EQ(second.miss_time, first.done - n(52));
@@ -54,27 +60,27 @@ TEST(L2Cache, ASecondaryMissWaitsForTheFill) {
 
 TEST(L2Cache, FetchesOnlyTheSectorsThatAreMissing) {
   L2Cache l2 = cache();
-  const auto place = l2.place(9);
-  EXPECT_EQ(l2.read(place, 0b0001, n(0)).fetched_bytes, 32U);
-  EXPECT_EQ(l2.read(place, 0b0011, n(1000)).fetched_bytes, 32U);
-  EXPECT_EQ(l2.read(place, 0b0011, n(2000)).fetched_bytes, 0U);
-  EXPECT_EQ(l2.read(place, 0b1111, n(3000)).fetched_bytes, 64U);
+  constexpr LineAddress place = 9;
+  EXPECT_EQ(l2.read(only(place, 0b0001), n(0)).fetched_bytes, 32U);
+  EXPECT_EQ(l2.read(only(place, 0b0011), n(1000)).fetched_bytes, 32U);
+  EXPECT_EQ(l2.read(only(place, 0b0011), n(2000)).fetched_bytes, 0U);
+  EXPECT_EQ(l2.read(only(place, 0b1111), n(3000)).fetched_bytes, 64U);
 }
 
 TEST(L2Cache, WritesAllocateWithoutAFetch) {
   L2Cache l2 = cache();
-  const auto place = l2.place(9);
-  EXPECT_EQ(l2.write(place, 15, false, n(0)).done, n(2));
-  EXPECT_EQ(l2.read(place, 15, n(100)).fetched_bytes, 0U);
+  constexpr LineAddress place = 9;
+  EXPECT_EQ(l2.write(only(place, 15), false, n(0)).done, n(2));
+  EXPECT_EQ(l2.read(only(place, 15), n(100)).fetched_bytes, 0U);
   EXPECT_EQ(l2.hbm().statistics().read_bytes, 0);
 }
 
 TEST(L2Cache, ASliceServesOneLineAfterAnother) {
   L2Cache l2 = cache();
-  const auto place = l2.place(9);
-  l2.write(place, 15, false, n(0));
+  constexpr LineAddress place = 9;
+  l2.write(only(place, 15), false, n(0));
   for (int i = 1; i <= 5; ++i) {
-    const auto access = l2.read(place, 15, n(0));
+    const auto access = l2.read(only(place, 15), n(0));
     EXPECT_EQ(access.slice_wait, n(2 * i));
     EXPECT_EQ(access.done, n(2 * i + 2));
   }
@@ -84,7 +90,7 @@ TEST(L2Cache, SpreadsConsecutiveLinesEvenlyAndStridesTolerably) {
   const L2Cache l2 = cache();
   for (const std::uint32_t stride : {1U, 4U, 64U}) {
     std::map<std::uint32_t, int> lines;
-    for (std::uint32_t i = 0; i < 4096; ++i) ++lines[static_cast<std::uint32_t>(l2.place(i * stride)) >> 24];
+    for (std::uint32_t i = 0; i < 4096; ++i) ++lines[l2.place(i * stride).slice];
     ASSERT_EQ(lines.size(), 4U);
     for (const auto& [slice, count] : lines) {
       EXPECT_NEAR(count, 1024, stride == 1 ? 0 : 256) << "stride " << stride << ", slice " << slice;
@@ -94,10 +100,34 @@ TEST(L2Cache, SpreadsConsecutiveLinesEvenlyAndStridesTolerably) {
 
 TEST(L2Cache, PlacesAreDifferentForDifferentLines) {
   const L2Cache l2 = cache();
-  std::map<L2Cache::Place, LineAddress> owners;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> owners;
   for (LineAddress line = 0; line < 20'000; ++line) {
-    EXPECT_TRUE(owners.emplace(l2.place(line), line).second) << line;
+    const L2Cache::Place place = l2.place(line);
+    EXPECT_TRUE(owners.emplace(place.slice, place.line).second) << line;
   }
+}
+
+TEST(L2Cache, TheFarHalfOfTheChipCostsMore) {
+  GpuSpec gpu = small_gpu();
+  gpu.l2.far_latency_cycles = 50;
+  L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
+  for (LineAddress line = 0; line < 64; ++line) l2.read({.first = line}, n(0));
+  for (LineAddress line = 0; line < 64; ++line) {
+    const std::uint32_t half = l2.place(line).slice / 2;  // four slices
+    const SubCycle now = n(100'000) + n(100) * line;
+    EXPECT_EQ(l2.read({.first = line, .partition = half}, now).done, now + n(2));
+    EXPECT_EQ(l2.read({.first = line, .partition = 1 - half}, now + n(50)).done, now + n(50 + 2 + 50));
+  }
+}
+
+TEST(L2Cache, ReadsAChunkAsOneRequestToMemory) {
+  L2Cache l2 = cache();
+  const auto four = l2.read({.first = 8, .count = 4}, n(10), n(1));  // 2 cycles each in the slice, 4 on the bus
+  EXPECT_EQ(four.done, n(10 + 2 + 200 + 3 * 4));
+  EXPECT_EQ(four.fetched_bytes, 512U);
+  EXPECT_EQ(four.slice_wait, n(0 + 1 + 2 + 3));
+  EXPECT_EQ(l2.hbm().statistics().row_misses, 1);
+  EXPECT_EQ(l2.read({.first = 8, .count = 4, .first_sectors = 8, .last_sectors = 1}, n(1000)).done, n(1000 + 5));
 }
 
 // One set a slice: 16 lines in all, four of each slice in any 16 consecutive ones.
@@ -105,32 +135,32 @@ constexpr std::int64_t kTiny = 4 * 4 * 128;
 
 TEST(L2Cache, EvictionWritesDirtySectorsBack) {
   L2Cache l2 = cache(kTiny);
-  for (LineAddress line = 0; line < 16; ++line) l2.write(l2.place(line), 0b0111, line >= 8, n(10 * line));
+  for (LineAddress line = 0; line < 16; ++line) l2.write(only(line, 0b0111), line >= 8, n(10 * line));
   EXPECT_EQ(l2.hbm().statistics().write_bytes, 0);
-  for (LineAddress line = 16; line < 32; ++line) l2.read(l2.place(line), 15, n(10 * line));
+  for (LineAddress line = 16; line < 32; ++line) l2.read(only(line, 15), n(10 * line));
   EXPECT_EQ(l2.hbm().statistics().write_bytes, 16 * 96);
   EXPECT_EQ(l2.communication_write_back_bytes(), 8 * 96);
-  for (LineAddress line = 32; line < 48; ++line) l2.read(l2.place(line), 15, n(10 * line));
+  for (LineAddress line = 32; line < 48; ++line) l2.read(only(line, 15), n(10 * line));
   EXPECT_EQ(l2.hbm().statistics().write_bytes, 16 * 96);  // clean lines are dropped
 }
 
 TEST(L2Cache, KeepsWhatWasUsedLast) {
   L2Cache l2 = cache(kTiny);
-  const auto kept = l2.place(0);
+  constexpr LineAddress kept = 0;
   std::int64_t fetched = 0;
   for (LineAddress line = 0; line < 400; ++line) {
     const SubCycle now = n(1000) * line;
-    l2.read(l2.place(line), 15, now);
-    fetched += line == 0 ? 0 : l2.read(kept, 15, now + n(500)).fetched_bytes;
+    l2.read(only(line, 15), now);
+    fetched += line == 0 ? 0 : l2.read(only(kept, 15), now + n(500)).fetched_bytes;
   }
   EXPECT_EQ(fetched, 0);
 }
 
 TEST(L2Cache, KeepsItsContentAtRest) {
   L2Cache l2 = cache();
-  l2.write(l2.place(3), 15, false, n(0));
+  l2.write(only(3, 15), false, n(0));
   l2.rest();
-  EXPECT_EQ(l2.read(l2.place(3), 15, n(0)).done, n(2));
+  EXPECT_EQ(l2.read(only(3, 15), n(0)).done, n(2));
 }
 
 }  // namespace

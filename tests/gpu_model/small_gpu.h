@@ -24,6 +24,7 @@ inline GpuSpec small_gpu() {
   hbm.row_cycle = nanoseconds(50);
   hbm.row_miss = nanoseconds(30);
   hbm.turnaround = nanoseconds(10);
+  hbm.refresh_interval = nanoseconds(3900);  // and no refresh
   hbm.write_batch = 8;
   gpu.launch = {.device_latency = nanoseconds(500),
                 .host_issue = nanoseconds(1000),

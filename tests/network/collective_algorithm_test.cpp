@@ -12,6 +12,9 @@
 #include "sim/error.h"
 
 namespace weft {
+
+void PrintTo(CollectiveAlgorithm algorithm, std::ostream* out) { *out << to_string(algorithm); }
+
 namespace {
 
 using Algorithm = CollectiveAlgorithm;
@@ -53,6 +56,20 @@ void check_size(Algorithm algorithm, ScheduleRequest r, std::int64_t elements, s
   ASSERT_NO_THROW((void)check_schedule(*make_schedule(algorithm, r), r, slots));
 }
 
+// sends_to and is_waited_for against what the steps say.
+void check_summary(const CollectiveSchedule& schedule) {
+  for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
+    for (std::uint32_t block = 0; block < schedule.blocks(rank); ++block) {
+      for (std::uint32_t group = 0; group < schedule.groups(rank, block); ++group) {
+        EXPECT_THAT(schedule.sends_to(rank, block, group),
+                    testing::IsSupersetOf(schedule.CollectiveSchedule::sends_to(rank, block, group)));
+        EXPECT_GE(schedule.is_waited_for(rank, block, group),
+                  schedule.CollectiveSchedule::is_waited_for(rank, block, group));
+      }
+    }
+  }
+}
+
 class AnyAlgorithm : public testing::TestWithParam<Algorithm> {};
 INSTANTIATE_TEST_SUITE_P(All, AnyAlgorithm, testing::ValuesIn(kCollectiveAlgorithms),
                          [](const auto& instance) { return std::string(to_string(instance.param)); });
@@ -73,6 +90,22 @@ TEST_P(AnyAlgorithm, ComputesItsCollectives) {
           }
         }
       }
+    }
+  }
+}
+
+TEST_P(AnyAlgorithm, KnowsItsConnectionsWithoutItsSteps) {
+  for (const Kind kind : kKinds) {
+    if (!supports(GetParam(), kind)) continue;
+    for (const std::uint32_t ranks : {2U, 5U, 8U}) {
+      if (kind == Kind::send_receive && ranks != 2) continue;
+      ScheduleRequest r = request(kind, ranks, kind == Kind::barrier ? 0 : 4 * 1025);
+      r.channels = 2;
+      r.root = ranks - 1;
+      r.ranks_per_node = ranks % 4 == 0 ? 4 : 1;
+      r.alternate_directions = true;
+      SCOPED_TRACE(testing::Message() << to_string(kind) << ", " << ranks << " ranks");
+      check_summary(*make_schedule(GetParam(), r));
     }
   }
 }

@@ -1,56 +1,68 @@
-// The ring as steps on demand against the lists it replaces: the same slices in the same order.
+// The ring cuts messages as NCCL's Simple protocol does: chunks of at most two slices of 1 MiB, at least 4 KiB.
 #include <gtest/gtest.h>
 
 #include "network/collective_algorithm.h"
-#include "network/ring_schedule.h"
 
 namespace weft {
 namespace {
 
-TEST(RingCollective, StepsAreTheSlicesOfTheList) {
-  RingSpec spec;
-  spec.buffer_bytes = 32 << 10;
-  for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
-    for (const std::uint32_t ranks : {2U, 3U, 8U, 17U}) {
-      for (const std::int64_t elements : {1, 32, 1024, 2501, 25'001, 65'536}) {
-        const bool parts = kind != CollectiveKind::all_reduce;
-        const std::int64_t whole = elements * 4 * (parts ? ranks : 1);
-        ScheduleRequest request{.kind = kind,
-                                .bytes = kind == CollectiveKind::all_gather ? elements * 4 : whole,
-                                .ranks = ranks,
-                                .channels = 3,
-                                .piece_bytes = 8192};
-        const auto schedule = make_schedule(CollectiveAlgorithm::ring, request);
-        for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-          for (std::uint32_t block = 0; block < 3; ++block) {
-            std::uint64_t index = 0;
-            for (const RingSlice& slice : ring_schedule(kind, spec, whole, rank, ranks, block, 3)) {
-              ScheduleStep step;
-              while (step.idle()) {
-                ASSERT_LT(index, schedule->steps(rank, block, 0));
-                step = schedule->step(rank, block, 0, index++);
-              }
-              const std::int64_t own = parts ? slice.offset % (elements * 4) : slice.offset;
-              ASSERT_EQ(step.bytes, slice.bytes);
-              ASSERT_EQ(step.receive_count == 1, slice.receives);
-              ASSERT_EQ(step.send_count == 1, slice.sends);
-              ASSERT_EQ(step.source != ScheduleBuffer::none, slice.uses_input);
-              ASSERT_EQ(step.destination != ScheduleBuffer::none, slice.keeps);
-              if (slice.uses_input) {
-                ASSERT_EQ(step.source_offset, kind == CollectiveKind::all_gather ? own : slice.offset);
-              }
-              if (slice.keeps) {
-                ASSERT_EQ(step.destination_offset, kind == CollectiveKind::reduce_scatter ? own : slice.offset);
-              }
-            }
-            for (; index < schedule->steps(rank, block, 0); ++index) {
-              ASSERT_TRUE(schedule->step(rank, block, 0, index).idle());
-            }
-          }
-        }
+constexpr std::int64_t kKiB = 1024;
+constexpr std::int64_t kMiB = 1024 * kKiB;
+
+std::unique_ptr<CollectiveSchedule> ring(CollectiveKind kind, std::int64_t bytes) {
+  return make_schedule(CollectiveAlgorithm::ring, {.kind = kind, .bytes = bytes, .ranks = 8, .channels = 16});
+}
+
+// Rank 2 of 8 sends chunk 1 first, adds to 0, 7, ... 3, finishes 2, and passes on 1, 0, ... 3.
+TEST(RingCollective, AllReduceGoesTwiceRoundTheRing) {
+  const auto schedule = ring(CollectiveKind::all_reduce, 256 * kMiB);
+  ASSERT_EQ(schedule->steps(2, 5, 0), 15U * 2);
+  for (std::uint32_t visit = 0; visit < 15; ++visit) {
+    for (std::uint32_t slice = 0; slice < 2; ++slice) {
+      const ScheduleStep step = schedule->step(2, 5, 0, visit * 2 + slice);
+      const std::int64_t offset = (5 * 8 + (1 + 16 - visit) % 8) * 2 * kMiB + slice * kMiB;
+      EXPECT_EQ(step.bytes, kMiB);
+      EXPECT_EQ(step.receive_count, visit > 0 ? 1 : 0);
+      EXPECT_EQ(step.send_count, visit < 14 ? 1 : 0);
+      EXPECT_EQ(step.source, visit < 8 ? ScheduleBuffer::input : ScheduleBuffer::none);
+      EXPECT_EQ(step.destination, visit >= 7 ? ScheduleBuffer::output : ScheduleBuffer::none);
+      if (visit < 8) {
+        EXPECT_EQ(step.source_offset, offset);
+      }
+      if (visit >= 7) {
+        EXPECT_EQ(step.destination_offset, offset);
       }
     }
   }
+}
+
+TEST(RingCollective, SmallMessagesAreCutIntoChunksOf4KiBAndOneSlice) {
+  const auto schedule = ring(CollectiveKind::all_reduce, 10 * kKiB);
+  std::int64_t sent = 0;
+  for (std::uint32_t block = 0; block < 16; ++block) {
+    for (std::uint64_t i = 0; i < schedule->steps(0, block, 0); ++i) {
+      const ScheduleStep step = schedule->step(0, block, 0, i);
+      EXPECT_TRUE(step.idle() || step.bytes == 4 * kKiB || step.bytes == 2 * kKiB) << step.bytes;
+      EXPECT_TRUE(step.idle() || block == 0);
+      sent += step.bytes * step.send_count;
+    }
+  }
+  EXPECT_EQ(sent, 2 * 10 * kKiB - 4 * kKiB - 4 * kKiB);  // of 4, 4 and 2 KiB; rank 0 sends the first two only once
+}
+
+TEST(RingCollective, LastLoopOfALongMessageIsCutIntoSmallerChunks) {
+  const auto schedule = ring(CollectiveKind::all_reduce, 256 * kMiB + 128 * 8 * kKiB);
+  EXPECT_EQ(schedule->steps(0, 0, 0), 2U * 15 * 2);
+  const ScheduleStep step = schedule->step(0, 1, 0, 15 * 2);
+  EXPECT_EQ(step.bytes, 8 * kKiB);
+  EXPECT_EQ(step.source_offset, 256 * kMiB + (8 + 7) * 8 * kKiB);
+}
+
+TEST(RingCollective, OddChannelsGoTheOtherWayIfAsked) {
+  const auto schedule = make_schedule(CollectiveAlgorithm::ring,
+                                      {.bytes = kMiB, .ranks = 8, .channels = 2, .alternate_directions = true});
+  EXPECT_EQ(schedule->step(3, 0, 0, 0).sends_to[0], 4U);
+  EXPECT_EQ(schedule->step(3, 1, 0, 0).sends_to[0], 2U);
 }
 
 }  // namespace

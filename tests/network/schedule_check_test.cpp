@@ -81,7 +81,7 @@ void expect_found(CollectiveAlgorithm algorithm, const ScheduleRequest& request,
 
 ScheduleRequest request(CollectiveKind kind) {
   return {.kind = kind,
-          .bytes = kind == CollectiveKind::barrier ? 0 : 3 * 4096 + 4,
+          .bytes = kind == CollectiveKind::barrier ? 0 : 4096 + 516,
           .ranks = 5,
           .piece_bytes = 1024,
           .ranks_per_node = 5};
@@ -163,7 +163,7 @@ TEST(ScheduleCheck, WantsTheBuffersOfTheCollective) {
   const auto schedule = make_schedule(CollectiveAlgorithm::ring, request(CollectiveKind::all_reduce));
   ScheduleRequest other = request(CollectiveKind::all_reduce);
   other.bytes += 4;
-  EXPECT_THAT(error_of(*schedule, other, kSlots), HasSubstr("rank 0: expected an input of 12296 B, got 12292 B"));
+  EXPECT_THAT(error_of(*schedule, other, kSlots), HasSubstr("rank 0: expected an input of 4616 B, got 4612 B"));
 }
 
 }  // namespace

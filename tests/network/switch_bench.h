@@ -28,7 +28,8 @@ class SwitchBench {
       : in_(ports), out_(ports) {
     std::vector<SwitchPort> wires;
     for (std::uint32_t p = 0; p < ports; ++p) wires.push_back({&in_[p], &out_[p]});
-    hub_ = std::make_unique<Switch>(SwitchSpec{kSwitchLatency}, link, 1, wires, std::move(reducer));
+    hub_ = std::make_unique<Switch>(SwitchSpec{.latency = kSwitchLatency}, std::make_shared<const LinkTiming>(link), 1,
+                                    wires, std::move(reducer));
     packets.resize(ports);
     credits.resize(ports);
   }

@@ -145,7 +145,7 @@ std::string msccl_step(int s, const char* type, const char* source, int from, co
 }
 
 // A ring all-reduce in place, one chunk a GPU.
-std::string msccl_ring(int gpus) {
+std::string msccl_ring(int gpus, const char* destination = "i") {
   std::string text = fmt::format(
       R"(<algo name="ring" nchunksperloop="{0}" nchannels="1" proto="Simple" ngpus="{0}" coll="allreduce" inplace="1">)",
       gpus);
@@ -160,7 +160,7 @@ std::string msccl_ring(int gpus) {
                                : s == gpus - 1    ? "rrcs"
                                : s < 2 * gpus - 2 ? "rcs"
                                                   : "r";
-      text += msccl_step(s, type, "i", chunk, "i", chunk);
+      text += msccl_step(s, type, "i", chunk, destination, chunk);
     }
     text += "</tb></gpu>";
   }
@@ -188,6 +188,12 @@ std::string msccl_scratch() {
             msccl_step(1, "nop", "i", -1, "o", -1, 4, 1) + msccl_step(2, "re", "s", 0, "o", 0) + "</tb></gpu>";
   }
   return text + "</algo>";
+}
+
+TEST(UserAlgorithm, MscclThatWorksEitherWayKeepsItsBuffersApart) {
+  const auto ring = load(replaced(msccl_ring(3, "o"), R"(inplace="1")", R"(inplace="1" outofplace="1")"));
+  EXPECT_FALSE(ring->in_place);
+  EXPECT_THAT(run(ring, 12'000).sent_bytes, Each(2 * 2 * 4000));
 }
 
 TEST(UserAlgorithm, MscclBlocksWaitForEachOther) {
@@ -236,11 +242,25 @@ TEST(UserAlgorithm, SmallChunksOfOneStepGoTogether) {
   EXPECT_THAT(run(swap, 4 * 1028).sent_bytes, Each(4 * 1028));
 }
 
+// One block that sends and then receives: right as long as its connections hold what it sends first.
+TEST(UserAlgorithm, WhatIsRightForSmallMessagesOnlyIsRefusedForLongOnes) {
+  const auto swap = load(R"({
+    "name": "swap", "collective": "all_gather", "chunks": 4,
+    "ranks": [
+      { "blocks": [ { "steps": [ { "count": 4, "read": {"input": 0}, "write": {"output": 0}, "send": [1] },
+                                 { "count": 4, "receive": [1], "write": {"output": 4} } ] } ] },
+      { "blocks": [ { "steps": [ { "count": 4, "read": {"input": 0}, "write": {"output": 4}, "send": [0] },
+                                 { "count": 4, "receive": [0], "write": {"output": 0} } ] } ] } ] })");
+  EXPECT_THAT(run(swap, 1024).sent_bytes, Each(1024));
+  EXPECT_THAT(::weft::testing::input_error([&] { (void)run(swap, 1040); }),
+              AllOf(HasSubstr("got 1040 B: for larger ones a deadlock"), HasSubstr("waits for a free slot of rank 1")));
+}
+
 TEST(UserAlgorithm, CountsThatDifferOnBothEndsAreFound) {
   const std::string text = replaced(kFourChunks, R"({ "count": 4, "receive": [1], "write": {"output": 4} })",
                                     R"({ "count": 2, "receive": [1], "write": {"output": 4} },
                                        { "count": 2, "receive": [1], "write": {"output": 6} })");
-  EXPECT_THAT(error_of(text), HasSubstr("/ranks/0/blocks/1/steps/0: expected 128 B from rank 1, got 256 B"));
+  EXPECT_THAT(error_of(text), HasSubstr("/ranks/0/blocks/1/steps/0: expected 384 B from rank 1, got 768 B"));
 }
 
 }  // namespace

@@ -94,6 +94,43 @@ TEST(Wire, HandsOverOnlyBetweenWindowsAndInTheOrderOfSending) {
   EXPECT_EQ(wire.flip(), Time::max());
 }
 
+TEST(Inbox, NamesTheWiresThatHaveSomethingOnceAndInTheOrderOfTheirSlots) {
+  std::array<Wire<Message>, 3> wires;
+  Inbox inbox;
+  for (std::uint32_t slot = 0; slot < 3; ++slot) wires[slot].announce_to(inbox, slot);
+  std::vector<std::uint32_t> named;
+  const auto drain = [&] {
+    named.clear();
+    inbox.drain([&](std::uint32_t slot) {
+      named.push_back(slot);
+      wires[slot].receive([](const Message&) {});
+    });
+  };
+  wires[2].send({Time(1), 1});
+  wires[0].send({Time(2), 1});
+  drain();
+  EXPECT_TRUE(named.empty());  // nothing has been handed over yet
+  wires[2].flip();
+  wires[0].flip();
+  wires[2].send({Time(3), 1});
+  wires[2].flip();
+  wires[1].flip();
+  drain();
+  EXPECT_EQ(named, (std::vector<std::uint32_t>{0, 2}));
+  drain();
+  EXPECT_TRUE(named.empty());
+}
+
+TEST(Wire, IsNotedByItsSenderOnceAWindow) {
+  Wire<Message> wire;
+  std::vector<WireBase*> used;
+  wire.note_in(used, 7);
+  EXPECT_EQ(wire.receiver(), 7U);
+  wire.send({Time(1), 1});
+  wire.send({Time(2), 1});
+  EXPECT_EQ(used, (std::vector<WireBase*>{&wire}));
+}
+
 TEST(Engine, DeliversMessagesAtExactlyTheirTime) {
   Ring ring(2, nanoseconds(100), Time(333));
   ring.toys[0].begin({Time(12'345), 10});

@@ -109,6 +109,27 @@ TEST(KinetoImport, FindsPhaseAndOperatorAroundTheLaunch) {
   EXPECT_EQ(ops[3].phase, TrainingPhase::optimizer);
 }
 
+TEST(KinetoImport, TakesSizesFromTheInnermostOperatorThatHasThem) {
+  const Trace trace = import_text(kineto_trace({
+      kineto_event("cpu_op", "aten::linear", 1, "100.0", "20.0", R"("Input Dims":[[8,64],[32,64],[]])"),
+      kineto_event("cpu_op", "aten::addmm", 1, "101.0", "18.0",
+                   R"("Input Dims":[[32],[8,64],[64,32],[]],"Input type":["c10::Half","c10::Half","float","Scalar"])"),
+      kineto_event("cpu_op", "aten::detach", 1, "102.0", "10.0", R"("Input Dims":[[]])"),
+      kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "103.0", "2.0", correlation(1)),
+      kineto_event("kernel", "gemm", 7, "110.0", "5.0", gpu_args(7, 1, kSmallLaunch)),
+      kineto_event("cpu_op", "aten::cat", 1, "130.0", "20.0", R"("Input Dims":[[[4,2],[6,2]],[]])"),
+      kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "133.0", "2.0", correlation(2)),
+      kineto_event("kernel", "cat", 7, "140.0", "5.0", gpu_args(7, 2, kSmallLaunch)),
+      kineto_event("cpu_op", "aten::add", 1, "160.0", "20.0", R"("Input Dims":[[4,"x"],[-2]])"),
+      kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "163.0", "2.0", correlation(3)),
+      kineto_event("kernel", "add", 7, "170.0", "5.0", gpu_args(7, 3, kSmallLaunch)),
+  }));
+  const std::vector<TraceOp>& ops = trace.ranks[0].ops;
+  EXPECT_EQ(ops[0].launched_by, (OperatorCall{"aten::addmm", {{2, {32}}, {2, {8, 64}}, {4, {64, 32}}, {0, {}}}}));
+  EXPECT_EQ(ops[1].launched_by, (OperatorCall{"aten::cat", {{0, {4, 2}}, {0, {6, 2}}, {0, {}}}}));
+  EXPECT_FALSE(ops[2].launched_by.has_value());
+}
+
 TEST(KinetoImport, ReadsCollectiveArguments) {
   const Trace trace = import_text(kineto_trace(new_events(), kNewHead));
   const TraceOp& op = trace.ranks[0].ops[2];

@@ -170,6 +170,18 @@ TEST(V100Validation, OverlapsAsInTheReferenceStudy) {
   EXPECT_EQ(info["positions"], 57);
 }
 
+// Recorded with sizes: elementwise kernels, norms, reductions and products outside of fused functions have theirs.
+TEST(V100Validation, DerivesDemandsFromTheInputsOfOperators) {
+  const auto file = kineto_folder() / "hta_v100_rank1of2.json.gz";
+  SKIP_WITHOUT(file);
+  const Graph graph = graph_from_trace(import_kineto({file}), 0);
+  EXPECT_GT(std::count_if(graph.nodes.begin(), graph.nodes.end(),
+                          [](const Node& node) {
+                            return node.kind == NodeKind::kernel && node.kernel.origin == DemandOrigin::shapes;
+                          }),
+            4000);
+}
+
 TEST(Mi300xValidation, OverlapsAsInTheReferenceStudy) {
   const auto file = kineto_folder() / "tracelens_mi300x_resnet.json.gz";
   SKIP_WITHOUT(file);

@@ -39,6 +39,7 @@ Trace small_trace() {
   kernel.start = Time(9'007'199'254'740'993);  // needs more digits than a double has
   kernel.duration = Time(17);
   kernel.shape = LaunchShape{{7, 8, 32}, {256, 1, 1}, 40, 4224};
+  kernel.launched_by = OperatorCall{"aten::mm", {{4, {64, 256}}, {4, {256, 128}}, {0, {}}}};
   TraceOp copy;
   copy.kind = TraceOpKind::copy;
   copy.name = "Memcpy DtoD";
@@ -83,6 +84,7 @@ void expect_equal(const TraceOp& a, const TraceOp& b) {
   EXPECT_EQ(a.start, b.start);
   EXPECT_EQ(a.duration, b.duration);
   EXPECT_EQ(a.shape, b.shape);
+  EXPECT_EQ(a.launched_by, b.launched_by);
   EXPECT_EQ(a.bytes, b.bytes);
   EXPECT_EQ(a.copy_direction, b.copy_direction);
   EXPECT_EQ(a.waits, b.waits);
@@ -127,6 +129,20 @@ TEST(TraceFile, WritesTheSameBytesAgain) {
   EXPECT_EQ(content_of(folder.file("a.json.gz")), content_of(folder.file("b.json.gz")));
 }
 
+TEST(TraceFile, ReadsTracesWithoutOperators) {
+  const TemporaryFolder folder;
+  write_trace(small_trace(), folder.file("t.json"));
+  std::string text = content_of(folder.file("t.json"));
+  for (const char* key : {"\"operators\":[", "\"operator\":["}) {
+    const std::size_t at = text.find(key);
+    ASSERT_NE(at, std::string::npos);
+    const std::size_t end = text.find(std::string(key) == "\"operators\":[" ? "\"ranks\"" : "\"bytes\"", at);
+    text.erase(at, end - at);
+  }
+  const Trace trace = read_trace(folder.write("old.json", text));
+  EXPECT_FALSE(trace.ranks[0].ops[0].launched_by.has_value());
+}
+
 TEST(TraceFile, SaysThatAFileIsMissing) {
   const TemporaryFolder folder;
   EXPECT_THROW((void)read_trace(folder.file("none.json")), MissingInput);
@@ -167,6 +183,8 @@ TEST(TraceFile, RefusesNegativeTimes) {
 TEST(TraceFile, RefusesIndicesOutsideTheirTables) {
   EXPECT_THAT(error_after("\"name\":[", "\"name\":[9999,"), HasSubstr("/strings, got 9999"));
   EXPECT_THAT(error_after("\"shape\":[0", "\"shape\":[5"), HasSubstr("/shapes"));
+  EXPECT_THAT(error_after("\"operator\":[0", "\"operator\":[1"), HasSubstr("index into /operators or -1, got 1"));
+  EXPECT_THAT(error_after(",[4,64,256]", ",[4,-64,256]"), HasSubstr("/operators/0"));
   EXPECT_THAT(error_after("\"iteration\":[0", "\"iteration\":[2"), HasSubstr("iteration below 2, got 2"));
   EXPECT_THAT(error_after("\"waits\":[[2,0,1]", "\"waits\":[[2,0,77]"), HasSubstr("existing operation, got number 77"));
   EXPECT_THAT(error_after("\"collectives\":[[2,", "\"collectives\":[[77,"), HasSubstr("from 0 to 4, got 77"));

@@ -56,24 +56,24 @@ std::string message_of(const Graph& graph, const ReplaySpec& spec) {
 TEST(Replay, KeepsTheHostsTimeBetweenIssues) {
   const Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 10), recorded(NodeKind::kernel, 0, 7, 25),
                                 recorded(NodeKind::kernel, 0, 7, 26)});
-  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1}).at(0)), ElementsAre(10000, 15000, 1000));
-  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 0.5}).at(0)), ElementsAre(5000, 7500, 500));
-  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 0}).at(0)), ElementsAre(0, 0, 0));
+  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1, {}}).at(0)), ElementsAre(10000, 15000, 1000));
+  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 0.5, {}}).at(0)), ElementsAre(5000, 7500, 500));
+  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 0, {}}).at(0)), ElementsAre(0, 0, 0));
 }
 
 TEST(Replay, LeavesOutWhatTheHostWaited) {
   const Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 10), recorded(NodeKind::host_wait, 0, 0, 15, 100),
                                 recorded(NodeKind::kernel, 0, 7, 118)});
-  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1}).at(0)), ElementsAre(10000, 5000, 3000));
+  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1, {}}).at(0)), ElementsAre(10000, 5000, 3000));
 }
 
 TEST(Replay, KeepsTheGapBetweenIterations) {
   Graph graph = graph_of(
       {recorded(NodeKind::kernel, 0, 7, 10), recorded(NodeKind::kernel, 0, 7, 80), recorded(NodeKind::kernel, 1, 7, 5)},
       2);
-  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1}).at(0)), ElementsAre(10000, 70000, 5000));
+  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1, {}}).at(0)), ElementsAre(10000, 70000, 5000));
   graph.iteration_starts = {Time(0), microseconds(100)};
-  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1}).at(0)), ElementsAre(10000, 70000, 25000));
+  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1, {}}).at(0)), ElementsAre(10000, 70000, 25000));
 }
 
 TEST(Replay, TakesTheFirstIterationsAndDropsWaitsOnOthers) {
@@ -81,18 +81,18 @@ TEST(Replay, TakesTheFirstIterationsAndDropsWaitsOnOthers) {
       {recorded(NodeKind::kernel, 0, 7, 1), recorded(NodeKind::kernel, 1, 7, 1), recorded(NodeKind::kernel, 1, 9, 2)},
       2);
   graph.nodes[2].dependencies = {OpId{0}, OpId{1}};
-  EXPECT_EQ(replay(graph, {1, 1, 1}).at(0).ops.size(), 1U);
-  const Program all = replay(graph, {1, 0, 1}).at(0);
+  EXPECT_EQ(replay(graph, {1, 1, 1, {}}).at(0).ops.size(), 1U);
+  const Program all = replay(graph, {1, 0, 1, {}}).at(0);
   EXPECT_THAT(all.ops[2].waits, ElementsAre(OpId{0}, OpId{1}));
   EXPECT_EQ(all.iterations, 2U);
-  EXPECT_THAT(message_of(graph, {1, 3, 1}), HasSubstr("expected at most the 2 recorded ones, got 3"));
+  EXPECT_THAT(message_of(graph, {1, 3, 1, {}}), HasSubstr("expected at most the 2 recorded ones, got 3"));
 }
 
 TEST(Replay, NumbersStreamsDenselyAndWaitsOnlyBetweenThem) {
   Graph graph = graph_of(
       {recorded(NodeKind::kernel, 0, 40, 1), recorded(NodeKind::kernel, 0, 7, 2), recorded(NodeKind::kernel, 0, 7, 3)});
   graph.nodes[2].dependencies = {OpId{0}, OpId{1}};
-  const Program program = replay(graph, {1, 0, 1}).at(0);
+  const Program program = replay(graph, {1, 0, 1, {}}).at(0);
   EXPECT_EQ(program.priorities.size(), 2U);
   EXPECT_EQ(program.ops[0].stream, StreamId{1});
   EXPECT_EQ(program.ops[1].stream, StreamId{0});
@@ -104,7 +104,7 @@ TEST(Replay, KeepsTheWaitsOfAHostWait) {
                           recorded(NodeKind::kernel, 0, 9, 8)});
   graph.nodes[1].dependencies = {OpId{0}};
   graph.nodes[2].dependencies = {OpId{1}};
-  const Program program = replay(graph, {1, 0, 1}).at(0);
+  const Program program = replay(graph, {1, 0, 1, {}}).at(0);
   EXPECT_THAT(program.ops[1].waits, ElementsAre(OpId{0}));
   EXPECT_THAT(program.ops[2].waits, IsEmpty());
 }
@@ -115,7 +115,7 @@ TEST(Replay, CarriesTheTimeAloneAndTheDemand) {
   graph.nodes[0].recorded->alone = microseconds(42);
   graph.nodes[0].kernel.shape.grid = {4, 1, 1};
   graph.nodes[0].kernel.reads = {{TensorId{0}, 0, 1024, 1, 0}};
-  const Program program = replay(graph, {1, 0, 1}).at(0);
+  const Program program = replay(graph, {1, 0, 1, {}}).at(0);
   EXPECT_EQ(program.ops[0].measured_alone, microseconds(42));
   ASSERT_EQ(program.ops[0].kernel.reads.size(), 1U);
   EXPECT_NE(program.ops[0].kernel.reads[0].base, 0U);
@@ -124,7 +124,7 @@ TEST(Replay, CarriesTheTimeAloneAndTheDemand) {
 
 TEST(Replay, ScalesTheRecordedWorldToTheRun) {
   const Graph graph = graph_of({all_reduce(0, 1, {0, 1}), all_reduce(0, 2, {0, 1})});
-  const auto programs = replay(graph, {4, 0, 1});
+  const auto programs = replay(graph, {4, 0, 1, {}});
   ASSERT_EQ(programs.size(), 4U);
   for (const Program& program : programs) {
     EXPECT_THAT(program.ops[1].collective.group, ElementsAre(GpuId{0}, GpuId{1}, GpuId{2}, GpuId{3}));
@@ -135,41 +135,58 @@ TEST(Replay, ScalesTheRecordedWorldToTheRun) {
 
 TEST(Replay, ReusesTheBuffersOfCollectivesInTheNextIteration) {
   const Graph graph = graph_of({all_reduce(0, 1, {0, 1}), all_reduce(1, 2, {0, 1})}, 2);
-  const Program program = replay(graph, {2, 0, 1}).at(0);
+  const Program program = replay(graph, {2, 0, 1, {}}).at(0);
   EXPECT_EQ(program.ops[0].collective.send_address, program.ops[1].collective.send_address);
 }
 
 TEST(Replay, LeavesOutCollectivesOfOneGpuButNotTheirHostTime) {
   const Graph graph =
       graph_of({recorded(NodeKind::kernel, 0, 7, 10), all_reduce(0, 14, {0, 1}), recorded(NodeKind::kernel, 0, 7, 20)});
-  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1}).at(0)), ElementsAre(10000, 10000));
+  EXPECT_THAT(delays_ns(replay(graph, {1, 0, 1, {}}).at(0)), ElementsAre(10000, 10000));
 }
 
 TEST(Replay, GivesEachGpuTheSubgroupOfItsPosition) {
   const Graph neighbours = graph_of({all_reduce(0, 1, {2, 3})}, 1, 4);
-  EXPECT_THAT(replay(neighbours, {4, 0, 1}).at(1).ops[0].collective.group, ElementsAre(GpuId{0}, GpuId{1}));
-  EXPECT_THAT(replay(neighbours, {4, 0, 1}).at(2).ops[0].collective.group, ElementsAre(GpuId{2}, GpuId{3}));
+  EXPECT_THAT(replay(neighbours, {4, 0, 1, {}}).at(1).ops[0].collective.group, ElementsAre(GpuId{0}, GpuId{1}));
+  EXPECT_THAT(replay(neighbours, {4, 0, 1, {}}).at(2).ops[0].collective.group, ElementsAre(GpuId{2}, GpuId{3}));
   const Graph strided = graph_of({all_reduce(0, 1, {1, 3})}, 1, 4);
-  EXPECT_THAT(replay(strided, {4, 0, 1}).at(2).ops[0].collective.group, ElementsAre(GpuId{0}, GpuId{2}));
+  EXPECT_THAT(replay(strided, {4, 0, 1, {}}).at(2).ops[0].collective.group, ElementsAre(GpuId{0}, GpuId{2}));
 }
 
 TEST(Replay, RejectsGroupsThatDoNotExist) {
-  EXPECT_THAT(message_of(graph_of({all_reduce(0, 1, {0, 5})}), {2, 0, 1}),
+  EXPECT_THAT(message_of(graph_of({all_reduce(0, 1, {0, 5})}), {2, 0, 1, {}}),
               HasSubstr("trace.json: /nodes/0: expected a group of ranks below 2, got rank 5"));
-  EXPECT_THAT(message_of(graph_of({all_reduce(0, 1, {0, 1})}, 1, 4), {8, 0, 1}),
+  EXPECT_THAT(message_of(graph_of({all_reduce(0, 1, {0, 1})}, 1, 4), {8, 0, 1, {}}),
               HasSubstr("expected a group of the whole recorded world of 4 ranks"));
-  EXPECT_THAT(message_of(graph_of({all_reduce(0, 1, {0, 1, 3})}, 1, 4), {4, 0, 1}), HasSubstr("pattern"));
+  EXPECT_THAT(message_of(graph_of({all_reduce(0, 1, {0, 1, 3})}, 1, 4), {4, 0, 1, {}}), HasSubstr("pattern"));
   Graph too_large = graph_of({all_reduce(0, 1, {})});
   too_large.nodes[0].collective.group_size = 16;
-  EXPECT_THAT(message_of(too_large, {2, 0, 1}), HasSubstr("at most 2 ranks, got 16"));
+  EXPECT_THAT(message_of(too_large, {2, 0, 1, {}}), HasSubstr("at most 2 ranks, got 16"));
+}
+
+TEST(Replay, MakesTheLastGpuOfAGroupAsLateAsTheRecordedRankWaited) {
+  Graph graph = graph_of({all_reduce(0, 1, {0, 1}), all_reduce(0, 2, {0, 1}), recorded(NodeKind::kernel, 0, 7, 3)});
+  graph.nodes[0].recorded->duration = microseconds(900);
+  graph.nodes[1].recorded->duration = microseconds(40);
+  const auto delays = [&](const ReplaySpec& spec, std::size_t gpu) {
+    std::vector<Time> found;
+    const Program program = replay(graph, spec).at(gpu);
+    for (const ProgramOp& op : program.ops) found.push_back(op.start_delay);
+    return found;
+  };
+  const ReplaySpec late{4, 0, 1, {microseconds(100), microseconds(60), Time(0)}};
+  EXPECT_THAT(delays(late, 0), ElementsAre(Time(0), Time(0), Time(0)));
+  EXPECT_THAT(delays(late, 2), ElementsAre(Time(0), Time(0), Time(0)));
+  EXPECT_THAT(delays(late, 3), ElementsAre(microseconds(800), Time(0), Time(0)));
+  EXPECT_THAT(delays({4, 0, 1, {}}, 3), ElementsAre(Time(0), Time(0), Time(0)));
 }
 
 TEST(Replay, RejectsWhatWasNotRecorded) {
   Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 1)});
   graph.nodes[0].recorded.reset();
-  EXPECT_THAT(message_of(graph, {1, 0, 1}), HasSubstr("/nodes/0: expected a recorded operation"));
-  EXPECT_THAT(message_of(graph_of({}), {0, 0, 1}), HasSubstr("/gpus"));
-  EXPECT_THAT(message_of(graph_of({}), {1, 0, -1}), HasSubstr("/workload/host_time_scale"));
+  EXPECT_THAT(message_of(graph, {1, 0, 1, {}}), HasSubstr("/nodes/0: expected a recorded operation"));
+  EXPECT_THAT(message_of(graph_of({}), {0, 0, 1, {}}), HasSubstr("/gpus"));
+  EXPECT_THAT(message_of(graph_of({}), {1, 0, -1, {}}), HasSubstr("/workload/host_time_scale"));
 }
 
 TEST(SingleCollective, RepeatsOneCollectiveOnAllGpus) {

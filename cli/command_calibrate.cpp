@@ -1,0 +1,88 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cli/calibration_report.h"
+#include "cli/commands.h"
+#include "cli/demands_file.h"
+#include "cli/programs.h"
+#include "cli/result_json.h"
+#include "cli/run_config.h"
+#include "cli/terminal.h"
+#include "gpu_model/alone.h"
+#include "sim/atomic_file.h"
+#include "sim/config_file.h"
+#include "traces/trace_file.h"
+
+namespace weft {
+
+namespace {
+
+struct CalibrateArguments {
+  std::string trace;
+  std::string system;
+  std::string output;
+  std::vector<std::string> sets;
+  std::uint32_t jobs = std::max(1U, std::thread::hardware_concurrency());
+  bool json = false;
+};
+
+// All iterations of the trace on one GPU: its kernels are those of any GPU that replays the trace.
+RunConfig config_of(const CalibrateArguments& arguments) {
+  const Trace trace = read_trace(arguments.trace);
+  Json document;
+  document["system"] = arguments.system.ends_with(".json") ? load_config(arguments.system) : Json(arguments.system);
+  document["gpus"] = 1;
+  document["workload"]["trace"] = std::filesystem::absolute(arguments.trace).string();
+  document["iterations"] = std::max<std::size_t>(trace.ranks.front().iterations.size(), 1);
+  for (const std::string& set : arguments.sets) apply_set(document, set, "--set");
+  return read_run_config(document, "--system");
+}
+
+int calibrate_trace(const CalibrateArguments& arguments) {
+  exit_on_interrupt();
+  const RunConfig config = config_of(arguments);
+  std::vector<std::string> notes;
+  const Program program = make_programs(config, notes).front();
+  const DemandsOrigin origin = demands_origin(std::get<TraceWorkload>(config.workload), config.system, program);
+  ProgressBar bar(true);
+  std::int64_t transactions = 0;
+  const std::vector<DemandFit> fits = run_kernels_alone(
+      program, config.system.gpu, arguments.jobs, [&](double share) { bar.update(share, "kernels alone"); },
+      transactions);
+  bar.finish();
+  {
+    const InterruptsHeld held;
+    write_demands(arguments.output, origin, program, fits);
+  }
+  Json report = calibration_report(program, fits);
+  report["memory_transactions"] = transactions;
+  print_output(arguments.json ? json_text(report) : calibration_text(report));
+  return 0;
+}
+
+}  // namespace
+
+void add_calibrate_command(CLI::App& app, Command& chosen) {
+  auto arguments = std::make_shared<CalibrateArguments>();
+  CLI::App* command = app.add_subcommand("calibrate", "Fit the demand of each kernel of a trace to its time alone");
+  command->add_option("TRACE", arguments->trace, "A trace in weft's format (weft import makes one)")->required();
+  command->add_option("--system", arguments->system, "A system (weft list systems), or a file of one")->required();
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "File of demands to write, for \"workload\": {\"demands\": FILE}; compressed when it ends in .gz")
+      ->required();
+  command->add_option("--set", arguments->sets, "Override a value of the system, e.g. gpu.clock_MHz=1200")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command->add_option("-j,--jobs", arguments->jobs, "Threads (default: all cores); the demands do not depend on them")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--json", arguments->json, "Print JSON instead of a table");
+  command->callback([arguments, &chosen] { chosen = [arguments] { return calibrate_trace(*arguments); }; });
+}
+
+}  // namespace weft

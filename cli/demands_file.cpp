@@ -1,0 +1,162 @@
+#include "cli/demands_file.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "cli/config_paths.h"
+#include "cli/system_json.h"
+#include "sim/config_file.h"
+#include "sim/error.h"
+#include "sim/hash.h"
+#include "traces/gzip.h"
+
+namespace weft {
+
+namespace {
+
+constexpr const char* kSchema = "weft-demands/1";
+
+// How much is known of a demand, in the words of `weft calibrate`.
+const char* word(DemandOrigin origin) {
+  switch (origin) {
+    case DemandOrigin::counters:
+      return "measured";
+    case DemandOrigin::shapes:
+      return "derived";
+    case DemandOrigin::name:
+      return "guessed";
+  }
+  throw InternalError("unknown origin of a demand");
+}
+
+template <class Function>
+void each_kernel(const Program& program, Function&& function) {
+  for (std::size_t i = 0; i < program.ops.size(); ++i) {
+    if (program.ops[i].kind == ProgramOpKind::kernel) function(i, program.ops[i]);
+  }
+}
+
+std::vector<std::string> guess_hashes(const Program& program) {
+  std::map<std::uint32_t, std::string> bytes;
+  each_kernel(program, [&](std::size_t, const ProgramOp& op) {
+    KernelSignature signature = kernel_signature(op);
+    for (const auto* operands : {&op.kernel.reads, &op.kernel.writes}) {
+      for (const Operand& operand : *operands) signature.push_back(operand.base);
+    }
+    for (const std::uint64_t value : signature) bytes[op.iteration] += fmt::format("{:x},", value);
+  });
+  std::vector<std::string> hashes;
+  for (std::uint32_t i = 0; i < program.iterations; ++i) hashes.push_back(sha256(bytes[i]));
+  return hashes;
+}
+
+class Columns {
+ public:
+  Columns(const Json& kernels, std::string file) : kernels_(kernels), file_(std::move(file)) {}
+
+  // Number `index` of a column.
+  [[nodiscard]] double number(const char* name, std::size_t index, double low) const {
+    const Json& value = at(name, index);
+    if (!value.is_number() || !(value.get<double>() >= low)) {
+      throw InputError(file_, fmt::format("/kernels/{}/{}", name, index),
+                       fmt::format("expected a number of {} or more, got {}", low, describe(value)));
+    }
+    return value.get<double>();
+  }
+  [[nodiscard]] std::int64_t integer(const char* name, std::size_t index) const {
+    const Json& value = at(name, index);
+    if (!value.is_number_integer() || value.get<std::int64_t>() < 0) {
+      throw InputError(file_, fmt::format("/kernels/{}/{}", name, index),
+                       "expected an integer of 0 or more, got " + describe(value));
+    }
+    return value.get<std::int64_t>();
+  }
+
+ private:
+  [[nodiscard]] const Json& at(const char* name, std::size_t index) const {
+    const auto column = kernels_.find(name);
+    if (column == kernels_.end() || !column->is_array() || index >= column->size()) {
+      throw InputError(file_, fmt::format("/kernels/{}", name),
+                       fmt::format("expected an array of at least {} values, got {}", index + 1,
+                                   column == kernels_.end() ? "none" : describe(*column)));
+    }
+    return (*column)[index];
+  }
+
+  const Json& kernels_;
+  std::string file_;
+};
+
+}  // namespace
+
+DemandsOrigin demands_origin(const TraceWorkload& trace, const SystemSpec& system, const Program& program) {
+  return {trace.file, sha256(read_maybe_gzip(trace.file)), system.name, sha256(system_to_json(system)["gpu"].dump()),
+          guess_hashes(program)};
+}
+
+void write_demands(const std::filesystem::path& file, const DemandsOrigin& origin, const Program& program,
+                   const std::vector<DemandFit>& fits) {
+  Json document;
+  document["schema"] = kSchema;
+  document["weft"] = version();
+  document["trace"] = origin.trace;
+  document["trace_sha256"] = origin.trace_sha256;
+  document["system"] = origin.system;
+  document["gpu_sha256"] = origin.gpu_sha256;
+  document["guess_sha256"] = origin.guess_sha256;
+  Json& kernels = document["kernels"];
+  for (const char* column : {"name", "iteration", "demand", "measured_alone_fs", "alone_fs", "extra_cycles_per_block",
+                             "memory_scale", "flops_scale"}) {
+    kernels[column] = Json::array();
+  }
+  each_kernel(program, [&](std::size_t i, const ProgramOp& op) {
+    kernels["name"].push_back(op.name);
+    kernels["iteration"].push_back(op.iteration);
+    kernels["demand"].push_back(word(op.kernel.origin));
+    kernels["measured_alone_fs"].push_back(op.measured_alone > Time(0) ? Json(op.measured_alone.count()) : Json());
+    kernels["alone_fs"].push_back(fits[i].alone.count());
+    kernels["extra_cycles_per_block"].push_back(fits[i].extra_cycles_per_block);
+    kernels["memory_scale"].push_back(fits[i].memory_scale);
+    kernels["flops_scale"].push_back(fits[i].flops_scale);
+  });
+  write_atomically(file, document.dump() + "\n");
+}
+
+std::vector<DemandFit> read_demands(const std::filesystem::path& file, const DemandsOrigin& wanted,
+                                    const Program& program) {
+  const Json document = parse_json(read_maybe_gzip(file), file.string());
+  JsonReader reader(document, file.string());
+  static_cast<void>(reader.one_of("schema", {kSchema}));
+  if (reader.string("trace_sha256") != wanted.trace_sha256) {
+    reader.fail("trace_sha256", fmt::format("expected demands of {}, got those of another trace ({})", wanted.trace,
+                                            reader.string("trace")));
+  }
+  if (reader.string("gpu_sha256") != wanted.gpu_sha256) {
+    reader.fail("gpu_sha256",
+                fmt::format("expected demands for the GPU of system {} as it is configured, got those for another GPU "
+                            "(system {})",
+                            wanted.system, reader.string("system")));
+  }
+  const auto guesses = document.find("guess_sha256");
+  const std::size_t held = guesses != document.end() && guesses->is_array() ? guesses->size() : 0;
+  for (std::size_t i = 0; i < wanted.guess_sha256.size(); ++i) {
+    if (i < held && (*guesses)[i] == wanted.guess_sha256[i]) continue;
+    reader.fail("guess_sha256",
+                fmt::format("expected the demands that weft {} guesses for iteration {}, got other ones (weft {}): "
+                            "calibrate again",
+                            version(), i, reader.string_or("weft", "of unknown version")));
+  }
+  const JsonReader kernels = reader.object("kernels");
+  const Columns columns(kernels.value(), file.string());
+  std::vector<DemandFit> fits(program.ops.size());
+  std::size_t n = 0;
+  each_kernel(program, [&](std::size_t i, const ProgramOp&) {
+    fits[i] = {columns.number("extra_cycles_per_block", n, 0), columns.number("memory_scale", n, 0),
+               columns.number("flops_scale", n, 0), Time(columns.integer("alone_fs", n))};
+    ++n;
+  });
+  return fits;
+}
+
+}  // namespace weft

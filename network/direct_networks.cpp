@@ -1,0 +1,144 @@
+// Networks of one level, and those in which each GPU has a router of its own.
+#include <algorithm>
+#include <map>
+
+#include "network/network_builder.h"
+#include "network/table_routing.h"
+
+namespace weft {
+
+namespace {
+// Lanes of bundle `index` when `lanes` are spread over `bundles` as evenly as they go, the first ones taking the rest.
+std::uint32_t share(std::uint32_t lanes, std::uint32_t bundles, std::uint32_t index) {
+  return lanes / bundles + (index < lanes % bundles ? 1 : 0);
+}
+}  // namespace
+
+void NetworkBuilder::add_switched(std::uint32_t first, std::uint32_t count) {
+  for (std::uint32_t s = 0; s < spec_.switches; ++s) {
+    const std::uint32_t hub = topology_.add_node(TopologyNodeKind::hub);
+    for (std::uint32_t g = first; g < first + count; ++g) {
+      topology_.connect(g, hub, link_class_, share(spec_.links_per_gpu, spec_.switches, s));
+    }
+  }
+}
+
+void NetworkBuilder::add_fully_connected(std::uint32_t first, std::uint32_t count) {
+  constexpr std::uint32_t kMost = 1024;  // half a million cables
+  if (count < 2) return;
+  if (count > kMost) {
+    refuse("topology", "expected at most " + std::to_string(kMost) + " GPUs that are fully connected, got " +
+                           std::to_string(count));
+  }
+  const std::uint32_t lanes = spec_.links_per_gpu / (count - 1);
+  if (lanes == 0) {
+    refuse("links_per_gpu", "expected at least " + std::to_string(count - 1) + " (one to each other GPU), got " +
+                                std::to_string(spec_.links_per_gpu));
+  }
+  for (std::uint32_t a = first; a < first + count; ++a) {
+    for (std::uint32_t b = a + 1; b < first + count; ++b) topology_.connect(a, b, link_class_, lanes);
+  }
+}
+
+void NetworkBuilder::add_grid(std::uint32_t first, std::uint32_t count) {
+  std::vector<std::uint32_t> dimensions = spec_.dimensions;
+  if (spec_.topology == TopologyKind::ring) dimensions = {std::max(2U, count)};
+  if (spec_.topology == TopologyKind::hypercube) {
+    dimensions.assign(1, 2);
+    while ((std::uint64_t{1} << dimensions.size()) < count) dimensions.push_back(2);
+  }
+  const bool wraps = spec_.topology == TopologyKind::ring || spec_.topology == TopologyKind::torus;
+  std::uint64_t routers = 1;
+  for (const std::uint32_t k : dimensions) routers = std::min<std::uint64_t>(routers * k, 1 << 20);
+  expect_places(routers, count, "dimensions");
+  if (routers > 65535) refuse("dimensions", "expected at most 65535 routers, got more");
+  const auto all = static_cast<std::uint32_t>(routers);
+  const std::uint32_t first_router = add_routers(all);
+  for (std::uint32_t g = 0; g < count; ++g) attach_gpu(first + g, first_router + g);
+  std::uint32_t stride = 1;
+  for (const std::uint32_t k : dimensions) {
+    for (std::uint32_t r = 0; r < all; ++r) {
+      const std::uint32_t at = r / stride % k;
+      if (at + 1 < k) topology_.connect(first_router + r, first_router + r + stride, link_class_, spec_.lanes);
+      if (at + 1 == k && wraps && k > 2) {
+        topology_.connect(first_router + r, first_router + r - at * stride, link_class_, spec_.lanes);
+      }
+    }
+    stride *= k;
+  }
+  topology_.index_ports();
+  route(std::make_unique<GridRouting>(topology_, dimensions, wraps, first_router, first), first_router, all);
+}
+
+// DGX-1 with V100: six links a GPU, half of the pairs that have any joined by two. Source: the topology file of such a
+// machine in github.com/NVIDIA/nccl issue 671 (GPUs 0 to 3 and their partners); GPUs 4 to 7 are joined as 0 to 3 are.
+void NetworkBuilder::add_hybrid_cube_mesh(std::uint32_t first, std::uint32_t count) {
+  constexpr std::uint32_t kGpus = 8;
+  constexpr std::uint32_t kLinks[][3] = {{0, 1, 1}, {0, 2, 1}, {0, 3, 2}, {0, 4, 2}, {1, 2, 2}, {1, 3, 1},
+                                         {1, 5, 2}, {2, 3, 2}, {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1},
+                                         {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
+  expect_places(kGpus, count, "topology");
+  const std::uint32_t first_router = add_routers(kGpus);
+  for (std::uint32_t g = 0; g < count; ++g) attach_gpu(first + g, first_router + g);
+  for (const auto& [a, b, lanes] : kLinks) {
+    topology_.connect(first_router + a, first_router + b, link_class_, lanes * spec_.lanes);
+  }
+  topology_.index_ports();
+  route(std::make_unique<TableRouting>(topology_, spec_.routing.graph, first_router, kGpus, origin_), first_router,
+        kGpus);
+}
+
+void NetworkBuilder::add_graph(std::uint32_t first, std::uint32_t count) {
+  const GraphSpec& graph = spec_.graph;
+  std::map<std::string, std::uint32_t> nodes;
+  std::uint32_t gpus = 0;
+  std::uint32_t routers = 0;
+  for (const GraphSpec::Node& node : graph.nodes) {
+    if (node.gpu) {
+      nodes[node.name] = gpus < count ? first + gpus : kNone;  // GPUs that do not take part are left out
+      ++gpus;
+      continue;
+    }
+    const auto index = static_cast<std::uint32_t>(topology_.nodes().size());
+    nodes[node.name] = topology_.add_node(TopologyNodeKind::router, 0, spec_.cluster ? "" : node.name);
+    ++routers;
+    if (routers > 65535) refuse("graph/nodes", "expected at most 65535 routers, got " + std::to_string(index));
+  }
+  expect_places(gpus, count, "graph/nodes");
+  const auto first_router = static_cast<std::uint32_t>(topology_.nodes().size()) - routers;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint8_t> classes;
+  std::vector<std::uint32_t> gpu_links(count, 0);
+  for (std::size_t l = 0; l < graph.links.size(); ++l) {
+    const GraphSpec::Link& link = graph.links[l];
+    const std::string key = "graph/links/" + std::to_string(l);
+    for (const auto& [end, name] : {std::pair("from", &link.from), std::pair("to", &link.to)}) {
+      if (!nodes.contains(*name)) refuse(key + "/" + end, "expected the name of a node, got \"" + *name + "\"");
+    }
+    const std::uint32_t a = nodes.at(link.from);
+    const std::uint32_t b = nodes.at(link.to);
+    if (a == b && a != kNone)
+      refuse(key, "expected a link between two nodes, got one from \"" + link.from + "\" to itself");
+    if (a == kNone || b == kNone) continue;
+    const std::uint32_t ends_at_gpus = (a < first_router ? 1U : 0U) + (b < first_router ? 1U : 0U);
+    if (ends_at_gpus == 2) refuse(key, "expected a link with a router at one end at least, got one between GPUs");
+    if (ends_at_gpus == 1) ++gpu_links[std::min(a, b) - first];
+    LinkSpec spec = spec_.link;
+    spec.bandwidth = link.bandwidth.value_or(spec.bandwidth);
+    spec.latency = link.latency.value_or(spec.latency);
+    const auto [at, fresh] = classes.try_emplace({spec.bandwidth.count(), spec.latency.count()}, link_class_);
+    if (fresh && (link.bandwidth || link.latency)) at->second = topology_.add_class(spec);
+    topology_.connect(a, b, at->second, link.lanes);
+  }
+  for (std::uint32_t g = 0; g < count; ++g) {
+    if (gpu_links[g] != 1) {
+      refuse("graph/links", "expected one link of each GPU, with as many lanes as it has, got " +
+                                std::to_string(gpu_links[g]) + " of GPU " + std::to_string(g));
+    }
+  }
+  topology_.index_ports();
+  route(std::make_unique<TableRouting>(topology_, spec_.routing.graph, first_router, routers,
+                                       Origin{origin_.file, origin_.path + "/graph"}),
+        first_router, routers);
+}
+
+}  // namespace weft

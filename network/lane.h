@@ -1,0 +1,124 @@
+// What the sending ends of lanes have in common: how long packets take, credits in hand, statistics.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "network/network_spec.h"
+#include "network/packet.h"
+#include "sim/wire.h"
+
+namespace weft {
+
+// The two wires of one direction: packets go with it, credits for the opposite direction's packets too.
+struct LinkWires {
+  Wire<Packet> packets;
+  Wire<Credit> credits;
+};
+
+// Flits of a packet with its headers; a flag write carries one flit of data.
+[[nodiscard]] std::uint32_t flits(const LinkSpec& spec, const Packet& packet);
+
+// A class of links and the serialisation times that follow from it: shared by all its lanes.
+class LinkTiming {
+ public:
+  // `factor` of the bandwidth is left.
+  explicit LinkTiming(const LinkSpec& spec, double factor = 1);
+  [[nodiscard]] const LinkSpec& spec() const { return spec_; }
+  // Flits of a packet, headers included, and how long a lane takes for it.
+  struct Serialisation {
+    Time time;
+    std::uint32_t wire_bytes = 0;
+  };
+  [[nodiscard]] const Serialisation& of(const Packet& packet) const { return by_payload_[packet.payload]; }
+
+ private:
+  LinkSpec spec_;
+  std::vector<Serialisation> by_payload_;  // by bytes of payload
+};
+
+// Peaks are peaks over this time.
+inline constexpr Time kStatisticsPeriod = microseconds(10);
+
+struct LaneStatistics {
+  std::int64_t payload_bytes = 0;
+  std::int64_t wire_bytes = 0;  // flits, headers included
+  std::int64_t packets = 0;
+  Time busy;
+  Time stalled;  // idle while the packet that left next was there already: credits, or the crossbar
+  Time busiest;  // the most busy time in one kStatisticsPeriod
+  Time busy_in_period;
+  Time period_end;                     // of the period that `busy_in_period` counts
+  std::uint32_t queue_high_water = 0;  // packets that waited for the lane at once
+
+  void count(Time start, const LinkTiming::Serialisation& packet, std::uint16_t payload) {
+    busy += packet.time;
+    payload_bytes += payload;
+    wire_bytes += packet.wire_bytes;
+    ++packets;
+    if (start >= period_end) {
+      period_end = kStatisticsPeriod * (start / kStatisticsPeriod + 1);
+      busy_in_period = Time(0);
+    }
+    busy_in_period += packet.time;
+    busiest = std::max(busiest, busy_in_period);
+  }
+};
+
+// The credits of one virtual channel of a lane. They are announced before they arrive, with the time from which they
+// may be used; places for those times are taken from a common array when the first one comes.
+class CreditCounter {
+ public:
+  explicit CreditCounter(std::uint32_t credits = 0) : ready_(credits) {}
+
+  // When the next credit may be used: Time(0) for one in hand; nothing when none is announced.
+  [[nodiscard]] std::optional<Time> next(const std::vector<Time>& times) const {
+    if (ready_ > 0) return Time(0);
+    if (announced_ == 0) return std::nullopt;
+    return times[place_ + first_];
+  }
+  void take(std::uint32_t limit) {
+    if (ready_ > 0) {
+      --ready_;
+      return;
+    }
+    first_ = first_ + 1 == limit ? 0 : first_ + 1;
+    --announced_;
+  }
+  // At `now`, for who never takes one at an earlier time: those whose time has come are in hand, and their places in
+  // the array are used again at once, which keeps it in the host's nearer caches.
+  void put_at(Time now, Time when, std::uint32_t limit, std::vector<Time>& times) {
+    if (latest_ <= now) {
+      ready_ += announced_;
+      announced_ = first_ = 0;
+    }
+    if (when <= now && announced_ == 0) {
+      ++ready_;
+      return;
+    }
+    latest_ = std::max(latest_, when);
+    put(when, limit, times);
+  }
+  void put(Time when, std::uint32_t limit, std::vector<Time>& times) {
+    if (place_ == kNoPlace) {
+      place_ = static_cast<std::uint32_t>(times.size());
+      times.resize(times.size() + limit);
+    }
+    const std::uint32_t at = first_ + announced_;
+    times[place_ + (at >= limit ? at - limit : at)] = when;
+    ++announced_;
+  }
+  [[nodiscard]] std::uint32_t count() const { return ready_ + announced_; }
+
+ private:
+  static constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
+  std::uint32_t ready_ = 0;
+  std::uint32_t announced_ = 0;
+  std::uint32_t first_ = 0;
+  std::uint32_t place_ = kNoPlace;
+  Time latest_;  // of those announced
+};
+
+}  // namespace weft

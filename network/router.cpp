@@ -1,0 +1,253 @@
+#include "network/router.h"
+
+#include <bit>
+#include <limits>
+
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+std::uint32_t vc_index(VirtualChannel channel, std::uint32_t vc_class) {
+  return vc_class * static_cast<std::uint32_t>(kVirtualChannels) + static_cast<std::uint32_t>(channel);
+}
+
+}  // namespace
+
+Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, const Routing& routing,
+               std::vector<RouterPort> ports, std::uint32_t vc_classes)
+    : spec_(spec),
+      choice_(choice),
+      node_(node),
+      vc_shift_(static_cast<std::uint32_t>(std::bit_width(vc_classes * kVirtualChannels - 1))),
+      classes_(vc_classes),
+      words_(0),
+      routing_(&routing),
+      ports_(std::move(ports)) {
+  for (std::uint32_t p = 0; p < ports_.size(); ++p) {
+    const RouterPort& port = ports_[p];
+    first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
+    port.in->credits.announce_to(inbox_, p);
+    port.in->packets.announce_to(inbox_, static_cast<std::uint32_t>(ports_.size()) + p);
+    for (std::size_t lane = 0; lane < port.lanes.size(); ++lane) {
+      const LinkTiming* timing = port.lanes[lane].get();
+      all_lanes_work_ = all_lanes_work_ && timing != nullptr;
+      Output output;
+      output.timing = timing;
+      output.wires = port.out;
+      output.port = static_cast<std::uint16_t>(p);
+      output.terminal = port.terminal;
+      output.lane = static_cast<std::uint8_t>(lane);
+      outputs_.push_back(output);
+      credits_.insert(credits_.end(), std::size_t{1} << vc_shift_,
+                      CreditCounter(timing != nullptr ? timing->spec().credits : 0));
+      queue_port_.insert(queue_port_.end(), std::size_t{1} << vc_shift_, static_cast<std::uint16_t>(p));
+    }
+  }
+  first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
+  queues_.resize(outputs_.size() << vc_shift_);
+  head_vc_.resize(queues_.size());
+  input_free_.resize(outputs_.size());
+  words_ = static_cast<std::uint32_t>((queues_.size() + 63) / 64);
+  requests_.resize(outputs_.size() * words_);
+}
+
+Time Router::next_activity() const {
+  const std::int64_t tick = wheel_.next();
+  return tick == std::numeric_limits<std::int64_t>::max() ? Time::max() : Time(tick << kTickShift);
+}
+
+void Router::advance(Time until) {
+  const auto ports = static_cast<std::uint32_t>(ports_.size());
+  inbox_.drain([&](std::uint32_t slot) { slot < ports ? receive_credits(slot) : receive_packets(slot - ports); });
+  wheel_.run_until((until.count() + kTick.count() - 1) >> kTickShift, [this](Event event) {
+    if ((event & kServe) == 0) {
+      arrive(event);
+      return;
+    }
+    const std::uint32_t output = event & ~kServe;
+    if (outputs_[output].serve_at != wheel_.now()) return;  // an earlier one came since
+    outputs_[output].serve_at = -1;
+    serve(output);
+  });
+}
+
+void Router::receive_credits(std::uint32_t port) {
+  ports_[port].in->credits.receive([&](const Credit& credit) {
+    const std::uint32_t output = first_lane_[port] + credit.lane;
+    Output& out = outputs_[output];
+    CreditCounter& counter = credits_[place(output, vc_index(credit.channel, credit.vc_class))];
+    const std::uint32_t limit = out.timing->spec().credits;
+    WEFT_CHECK(counter.count() < limit, "more credits came back than were given");
+    counter.put_at(now(), credit.when, limit, credit_times_);
+    if (out.waiting > 0) serve_at(output, std::max(credit.when, out.free));
+  });
+}
+
+void Router::receive_packets(std::uint32_t port) {
+  ports_[port].in->packets.receive([&](const Packet& packet) {
+    if (free_slots_.empty()) {
+      free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
+      slots_.emplace_back();
+    }
+    const std::uint32_t index = free_slots_.back();
+    free_slots_.pop_back();
+    Slot& slot = slots_[index];
+    slot.packet = packet;
+    slot.queue = place(first_lane_[port] + packet.lane, vc_index(virtual_channel(packet.kind), packet.vc_class));
+    ++held_;
+    wheel_.push((packet.when.count() + spec_.latency.count() + kTick.count() - 1) >> kTickShift, index);
+  });
+}
+
+void Router::arrive(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  slot.packet.when = now();
+  const Hops hops = routing_->next(node_, queue_port_[slot.queue], slot.packet);
+  slot.output = choose(hops, slot.packet);
+  Output& out = outputs_[slot.output];
+  const std::uint32_t vc_class = out.terminal ? 0 : std::min<std::uint32_t>(hops.vc_class, classes_ - 1);
+  slot.vc = vc_index(virtual_channel(slot.packet.kind), vc_class);
+  slot.next = kNone;
+  ++out.waiting;
+  if (out.waiting > out.statistics.queue_high_water) out.statistics.queue_high_water = out.waiting;
+  Queue& queue = queues_[slot.queue];
+  if (queue.head != kNone) {
+    slots_[queue.tail].next = index;
+    queue.tail = index;
+    return;
+  }
+  queue.head = queue.tail = index;
+  if (out.waiting == 1 && send_at_once(index)) return;
+  head_vc_[slot.queue] = static_cast<std::uint8_t>(slot.vc);
+  requests_[slot.output * words_ + slot.queue / 64] |= std::uint64_t{1} << (slot.queue % 64);
+  serve(slot.output);
+}
+
+// What most packets of a network that is not full find: nobody else wants the lane, and all is ready.
+bool Router::send_at_once(std::uint32_t index) {
+  const Slot& slot = slots_[index];
+  const Time soon = now() + kTick;
+  if (outputs_[slot.output].free >= soon) return false;
+  const std::optional<Time> credit = credits_[place(slot.output, slot.vc)].next(credit_times_);
+  if (!credit) return false;
+  const Time from = std::max(*credit, input_free_[lane_of(slot.queue)]);
+  if (from >= soon) return false;
+  send(slot.output, slot.queue, from);
+  return true;
+}
+
+void Router::serve_at(std::uint32_t output, Time when) {
+  // At the tick before `when` at the latest: the lane's own times are exact, so no time is lost to ticks.
+  const std::int64_t tick = std::max(wheel_.now(), when.count() >> kTickShift);
+  std::int64_t& pending = outputs_[output].serve_at;
+  if (pending >= wheel_.now() && pending <= tick) return;
+  pending = tick;
+  wheel_.push(tick, kServe | output);
+}
+
+Router::Grant Router::arbitrate(std::uint32_t output) const {
+  const Output& out = outputs_[output];
+  const Time soon = now() + kTick;
+  Grant grant{.queue = kNone, .from = Time(0), .retry = Time::max()};
+  Time oldest = Time::max();
+  const std::uint64_t* requests = &requests_[output * words_];
+  const std::uint32_t start = out.last + 1;  // round robin goes on behind the one served last
+  for (std::uint32_t step = 0; step <= words_; ++step) {
+    const std::uint32_t word = (start / 64 + step) % words_;
+    std::uint64_t bits = requests[word];
+    if (step == 0) bits &= ~std::uint64_t{0} << (start % 64);
+    if (step == words_) bits &= ~(~std::uint64_t{0} << (start % 64));
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t queue = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      const std::optional<Time> credit = credits_[place(output, head_vc_[queue])].next(credit_times_);
+      if (!credit) continue;
+      const Time from = std::max(*credit, input_free_[lane_of(queue)]);
+      if (from >= soon) {
+        grant.retry = std::min(grant.retry, from);
+        continue;
+      }
+      if (spec_.arbitration == Arbitration::round_robin) return {queue, from, Time::max()};
+      if (const Time age = slots_[queues_[queue].head].packet.when; age < oldest) {
+        oldest = age;
+        grant.queue = queue;
+        grant.from = from;
+      }
+    }
+  }
+  return grant;
+}
+
+void Router::serve(std::uint32_t output) {
+  Output& out = outputs_[output];
+  if (out.free >= now() + kTick) {
+    serve_at(output, out.free);
+    return;
+  }
+  const Grant grant = arbitrate(output);
+  if (grant.queue != kNone) {
+    send(output, grant.queue, grant.from);
+    if (out.waiting > 0) serve_at(output, out.free);
+  } else if (grant.retry != Time::max()) {
+    serve_at(output, grant.retry);
+  }
+}
+
+void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
+  Output& out = outputs_[output];
+  const LinkTiming& timing = *out.timing;
+  const std::uint32_t index = queues_[queue].head;
+  Slot& slot = slots_[index];
+  const LinkTiming::Serialisation& takes = timing.of(slot.packet);
+  const Time duration = takes.time;
+  const Time idle = std::max(out.free, slot.packet.when);
+  const Time start = std::max(std::max(idle, from), now());
+  out.statistics.stalled += start - idle;
+  out.statistics.count(start, takes, slot.packet.payload);
+  out.free = start + duration;
+  Time& input = input_free_[lane_of(queue)];
+  input = start + (spec_.speedup == 1 ? duration : Time(duration.count() / spec_.speedup));
+  credits_[place(output, slot.vc)].take(timing.spec().credits);
+  --out.waiting;
+  --held_;
+
+  const std::uint32_t vc_in = vc_of(queue);
+  const RouterPort& in = ports_[queue_port_[queue]];
+  in.out->credits.send({start + in.latency, slot.packet.lane, static_cast<VirtualChannel>(vc_in % kVirtualChannels),
+                        static_cast<std::uint8_t>(vc_in / kVirtualChannels)});
+  Packet sent = slot.packet;
+  sent.when = start + duration + timing.spec().latency;
+  sent.lane = out.lane;
+  sent.vc_class = static_cast<std::uint8_t>(slot.vc / kVirtualChannels);
+  out.wires->packets.send(sent);
+
+  requests_[output * words_ + queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
+  out.last = queue;
+  const std::uint32_t next = slot.next;
+  free_slots_.push_back(index);
+  queues_[queue].head = next;
+  if (next == kNone) return;
+  const Slot& head = slots_[next];
+  head_vc_[queue] = static_cast<std::uint8_t>(head.vc);
+  requests_[head.output * words_ + queue / 64] |= std::uint64_t{1} << (queue % 64);
+  if (head.output != output) serve_at(head.output, std::max(input, outputs_[head.output].free));
+}
+
+std::vector<Router::Blocked> Router::blocked() const {
+  std::vector<Blocked> all;
+  for (std::uint32_t q = 0; q < queues_.size(); ++q) {
+    if (queues_[q].head == kNone) continue;
+    const Slot& head = slots_[queues_[q].head];
+    const Output& out = outputs_[head.output];
+    all.push_back({.in_port = queue_port_[q],
+                   .in_lane = lane_of(q) - first_lane_[queue_port_[q]],
+                   .out_port = out.port,
+                   .out_lane = out.lane,
+                   .channel = static_cast<VirtualChannel>(q % kVirtualChannels),
+                   .in_class = static_cast<std::uint8_t>(vc_of(q) / kVirtualChannels),
+                   .out_class = static_cast<std::uint8_t>(head.vc / kVirtualChannels)});
+  }
+  return all;
+}
+
+}  // namespace weft

@@ -1,0 +1,142 @@
+// An input-queued router: a queue for each lane that comes in and each virtual channel, routes, a separable allocator,
+// credits. A packet waits at the head of its queue until its lane out is free, the input can be read, and the next
+// router has a place for it.
+//
+// Allocation is event by event: an output that is free, wanted and has credits takes one of the queue heads that want
+// it, round robin or the oldest; an input is read by one output at a time, `speedup` times as fast as lanes are. So a
+// grant is a maximal match, found at the moment at which something becomes free, and idle routers cost nothing.
+//
+// Packets of one path and virtual channel keep their order. With spray and adaptive routing, packets of one address may
+// pass each other; what a program relies on still holds, since a sender's fence waits for all acknowledgements before
+// it posts a flag.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "network/lane.h"
+#include "network/routing.h"
+#include "sim/engine.h"
+#include "sim/timing_wheel.h"
+
+namespace weft {
+
+struct RouterPort {
+  LinkWires* in = nullptr;
+  LinkWires* out = nullptr;
+  std::vector<std::shared_ptr<const LinkTiming>> lanes;  // null: this lane is out
+  Time latency;                                          // of the link, for credits
+  bool terminal = false;  // to a GPU or into another network: one virtual channel a message class
+};
+
+class Router final : public Chip {
+ public:
+  // `node` is this router's in `routing`, which outlives it. `vc_classes` of each message class.
+  Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, const Routing& routing,
+         std::vector<RouterPort> ports, std::uint32_t vc_classes);
+
+  void advance(Time until) override;
+  [[nodiscard]] Time next_activity() const override;
+  [[nodiscard]] Time silent_until(Time now) const override { return std::max(now, next_activity()); }
+
+  [[nodiscard]] std::uint32_t node() const { return node_; }
+  [[nodiscard]] const LaneStatistics& statistics(std::uint32_t port, std::uint32_t lane) const {
+    return outputs_[first_lane_[port] + lane].statistics;
+  }
+  [[nodiscard]] bool holds_packets() const { return held_ > 0; }
+
+  // The first packet of a queue and what it waits for: places in buffers, here and at the next router.
+  struct Blocked {
+    std::uint32_t in_port = 0, in_lane = 0;
+    std::uint32_t out_port = 0, out_lane = 0;
+    VirtualChannel channel = VirtualChannel::request;
+    std::uint8_t in_class = 0, out_class = 0;
+  };
+  [[nodiscard]] std::vector<Blocked> blocked() const;
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  // An event is a slot whose packet has crossed the router's pipeline, or an output to serve.
+  using Event = std::uint32_t;
+  static constexpr Event kServe = 1U << 31;
+
+  struct Slot {
+    Packet packet;  // `when`: from when it may leave
+    std::uint32_t next = kNone;
+    std::uint32_t queue = 0;
+    std::uint32_t output = 0;
+    std::uint32_t vc = 0;  // out
+  };
+  struct Queue {
+    std::uint32_t head = kNone;
+    std::uint32_t tail = kNone;
+  };
+  struct Output {
+    Time free;
+    std::int64_t serve_at = -1;  // tick of the event that serves it next; -1: none
+    std::uint32_t last = 0;      // queue served last
+    std::uint32_t waiting = 0;   // packets in queues that will leave by it
+    const LinkTiming* timing = nullptr;
+    LinkWires* wires = nullptr;
+    std::uint16_t port = 0;
+    std::uint8_t lane = 0;
+    bool terminal = false;
+    LaneStatistics statistics;
+  };
+  struct Grant {
+    std::uint32_t queue = kNone;
+    Time from;   // at the earliest
+    Time retry;  // when no queue can be served: when one might
+  };
+
+  void receive_packets(std::uint32_t port);
+  void receive_credits(std::uint32_t port);
+  void arrive(std::uint32_t slot);
+  [[nodiscard]] std::uint32_t choose(const Hops& hops, const Packet& packet);
+  [[nodiscard]] std::uint32_t least_waiting(const Hops& hops, std::uint32_t turn) const;
+  [[nodiscard]] std::uint32_t live_lane(std::uint32_t port, std::uint32_t turn) const;
+  // By its lane in: places of a queue, and of credits of a lane out.
+  [[nodiscard]] std::uint32_t place(std::uint32_t lane, std::uint32_t vc) const { return (lane << vc_shift_) + vc; }
+  [[nodiscard]] std::uint32_t lane_of(std::uint32_t queue) const { return queue >> vc_shift_; }
+  [[nodiscard]] std::uint32_t vc_of(std::uint32_t queue) const { return queue & ((1U << vc_shift_) - 1); }
+  bool send_at_once(std::uint32_t slot);
+  void serve(std::uint32_t output);
+  void serve_at(std::uint32_t output, Time when);
+  [[nodiscard]] Grant arbitrate(std::uint32_t output) const;
+  void send(std::uint32_t output, std::uint32_t queue, Time from);
+  [[nodiscard]] Time now() const { return Time(wheel_.now() << kTickShift); }
+
+  // The tick of the event queue is 0.52 ns, as a switch's: passage through the router is rounded up to it, lanes keep
+  // exact times.
+  static constexpr int kTickShift = 19;
+  static constexpr Time kTick{std::int64_t{1} << kTickShift};
+
+  SwitchSpec spec_;
+  PathChoice choice_;
+  std::uint32_t node_;
+  std::uint32_t vc_shift_;  // a lane has 2^shift places for virtual channels: class * kVirtualChannels + message class
+  std::uint32_t classes_;
+  std::uint32_t words_;  // of a request mask
+  const Routing* routing_;
+  std::vector<RouterPort> ports_;
+  std::vector<std::uint32_t> first_lane_;  // by port; lanes in and out are numbered alike
+  bool all_lanes_work_ = true;
+
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_slots_;  // apart from them: a slot may be far from the host's caches
+  std::vector<Queue> queues_;              // by lane in and virtual channel
+  std::vector<std::uint16_t> queue_port_;  // by queue
+  std::vector<std::uint8_t> head_vc_;      // by queue: the virtual channel its head leaves in
+  std::vector<Time> input_free_;           // by lane in
+  std::vector<Output> outputs_;            // by lane out
+  std::vector<std::uint64_t> requests_;    // by lane out: queues whose head wants it
+  std::vector<CreditCounter> credits_;     // by lane out and virtual channel
+  std::vector<Time> credit_times_;
+  TimingWheel<Event, 1024> wheel_;
+  Inbox inbox_;
+  std::uint32_t turn_ = 0;  // of spray
+  std::uint32_t held_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,100 @@
+// The memory of the presets against what was measured on the hardware: BabelStream (Azure/AI-benchmarking-guide,
+// Azure_Results, commit 8fd0c6e), and the latencies that the presets name as their sources.
+#include <gtest/gtest.h>
+
+#include "cli/system_of.h"
+#include "gpu_model/gpu.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kBytesPerBlock = 1 << 15;  // of one array
+constexpr std::uint32_t kBlocks = 4096;           // 134 MB an array, as BabelStream's 268 MB far beyond the L2
+constexpr std::uint64_t kBase = std::uint64_t{1} << 28;
+
+KernelDemand streaming(std::uint32_t reads, std::uint32_t writes) {
+  KernelDemand demand;
+  demand.shape.grid = {kBlocks, 1, 1};
+  demand.shape.block = {512, 1, 1};
+  demand.iterations = 8;
+  for (std::uint32_t a = 0; a < reads + writes; ++a) {
+    (a < reads ? demand.reads : demand.writes)
+        .push_back({.base = kBase + a * (kBytesPerBlock * kBlocks + 4096), .bytes_per_block = kBytesPerBlock});
+  }
+  return demand;
+}
+
+// TB/s of a kernel that reads and writes so many arrays, with an L2 full of what the same kernel wrote before.
+double stream_rate(const char* system, std::uint32_t reads, std::uint32_t writes) {
+  const GpuSpec spec = preset_system(system).gpu;
+  Program program;
+  program.priorities = {0};
+  program.ops.resize(2);
+  for (ProgramOp& op : program.ops) op.kernel = streaming(reads, writes);
+  GpuWork work;
+  work.program = &program;
+  work.scripts = {nullptr, nullptr};
+  Gpu gpu(GpuId{0}, spec, work, LinkPorts());
+  run_alone(gpu);
+  const OpTimes& times = gpu.times().back();
+  const double bytes = static_cast<double>(reads + writes) * kBytesPerBlock * kBlocks;
+  return bytes / to_seconds(gpu.clock().to_time(times.end - times.start)) * 1e-12;
+}
+
+void expect_within_3_percent(double simulated, double measured) { EXPECT_NEAR(simulated / measured, 1, 0.03); }
+
+TEST(MemoryValidation, StreamsOfA100) {
+  expect_within_3_percent(stream_rate("dgx-a100", 2, 0), 1.75);  // dot
+  expect_within_3_percent(stream_rate("dgx-a100", 1, 1), 1.61);  // copy
+  expect_within_3_percent(stream_rate("dgx-a100", 2, 1), 1.70);  // triad
+}
+
+TEST(MemoryValidation, StreamsOfH100) {
+  expect_within_3_percent(stream_rate("hgx-h100", 2, 0), 3.18);  // dot
+  expect_within_3_percent(stream_rate("hgx-h100", 2, 1), 2.97);  // triad
+}
+
+// Cycles of a kernel that reads a line from HBM, of one that finds it in the L2, and of one that reads nothing.
+struct Latencies {
+  double cold = 0;
+  double warm = 0;
+  double none = 0;
+};
+
+Latencies latencies(const GpuSpec& spec) {
+  Program program;
+  program.priorities = {0};
+  program.ops.resize(3);
+  for (ProgramOp& op : program.ops) {
+    op.kernel.shape.grid = {1, 1, 1};
+    op.kernel.shape.block = {32, 1, 1};
+    op.kernel.reads = {{.base = kBase, .bytes_per_block = 128}};
+  }
+  program.ops.back().kernel.reads.clear();
+  GpuWork work;
+  work.program = &program;
+  work.scripts.assign(3, nullptr);
+  Gpu gpu(GpuId{0}, spec, work, LinkPorts());
+  run_alone(gpu);
+  const auto taken = [&](std::size_t op) {
+    return static_cast<double>(gpu.times()[op].end - gpu.times()[op].start) / static_cast<double>(kCycle);
+  };
+  return {taken(0), taken(1), taken(2)};
+}
+
+// The sources of the presets: accel-sim's configuration of an A100; microbenchmarks (Luo et al.) and accel-sim's
+// calibration of an H200 for the H100.
+TEST(MemoryValidation, LatenciesOfA100) {
+  const Latencies measured = latencies(preset_system("dgx-a100").gpu);
+  EXPECT_NEAR(measured.warm - measured.none, 261, 26);
+  EXPECT_NEAR(measured.cold - measured.warm, 198, 20);
+}
+
+TEST(MemoryValidation, LatenciesOfH100) {
+  const Latencies measured = latencies(preset_system("hgx-h100").gpu);
+  EXPECT_NEAR(measured.warm - measured.none, 264, 26);
+  EXPECT_NEAR(measured.cold - measured.warm, 360, 36);
+}
+
+}  // namespace
+}  // namespace weft

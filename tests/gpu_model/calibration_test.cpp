@@ -1,0 +1,121 @@
+// Fits of kernels to their times alone, and what runs of kernels alone do not depend on.
+#include <gtest/gtest.h>
+
+#include "gpu_model/alone.h"
+#include "tests/gpu_model/small_gpu.h"
+
+namespace weft {
+namespace {
+
+// Streams 2 KiB a block, in and out.
+ProgramOp streaming(std::uint32_t blocks, double alone_us, std::uint64_t base = 1 << 20) {
+  KernelDemand demand = grid_of(blocks, 128);
+  demand.reads = {{base, 2048, 1, 0}};
+  demand.writes = {{base + (std::uint64_t{blocks} << 12), 2048, 1, 0}};
+  ProgramOp op = kernel_op(demand);
+  op.measured_alone = microseconds(alone_us);
+  return op;
+}
+
+DemandFit fit_of(const ProgramOp& op) {
+  std::int64_t transactions = 0;
+  return run_kernels_alone(program_of({op}), small_gpu(), 1, {}, transactions).front();
+}
+
+TEST(Calibration, AddsCyclesToAKernelThatIsTooFast) {
+  const ProgramOp op = streaming(64, 50);
+  const DemandFit fit = fit_of(op);
+  EXPECT_LT(calibration_error(op, fit), kCalibrationTolerance);
+  EXPECT_GT(fit.extra_cycles_per_block, 0);
+  EXPECT_EQ(fit.memory_scale, 1);
+  EXPECT_EQ(fit.flops_scale, 1);
+}
+
+TEST(Calibration, TakesBytesFromAKernelThatIsTooSlow) {
+  // 4 MiB at 128 GB/s take 33 us.
+  const ProgramOp op = streaming(1024, 17);
+  const DemandFit fit = fit_of(op);
+  EXPECT_LT(calibration_error(op, fit), kCalibrationTolerance);
+  EXPECT_LT(fit.memory_scale, 0.8);
+  EXPECT_GT(fit.memory_scale, 0.3);
+}
+
+TEST(Calibration, MeetsTimesBetweenWholeTransactions) {
+  // Two lines a block: taking away bytes moves the time in few, large steps, and cycles make up for the rest.
+  for (const double us : {3.1, 3.4, 3.7, 4.0}) {
+    KernelDemand demand = grid_of(1024, 128);
+    demand.reads = {{1 << 20, 256, 1, 0}};
+    ProgramOp op = kernel_op(demand);
+    op.measured_alone = microseconds(us);
+    EXPECT_LT(calibration_error(op, fit_of(op)), kCalibrationTolerance) << us;
+  }
+}
+
+TEST(Calibration, StopsWhereAKernelOnlyStarts) {
+  const ProgramOp op = streaming(1024, 0.01);
+  const DemandFit fit = fit_of(op);
+  EXPECT_GT(calibration_error(op, fit), 1);
+  EXPECT_EQ(fit.memory_scale, 0);
+}
+
+TEST(Calibration, AppliedFitTakesTheTimeItPromised) {
+  ProgramOp op = streaming(96, 20);
+  const DemandFit fit = fit_of(op);
+  apply(fit, op.kernel);
+  AloneGpu alone(small_gpu(), program_of({op}));
+  alone.run();
+  EXPECT_EQ(nanoseconds(alone.duration(0)), fit.alone);
+}
+
+Program two_iterations() {
+  std::vector<ProgramOp> ops;
+  for (std::uint32_t iteration = 0; iteration < 2; ++iteration) {
+    for (std::uint32_t i = 0; i < 3 * kAloneChunk / 2; ++i) {
+      ops.push_back(streaming(16 + i % 7, i % 5 == 0 ? 0 : 3 + 0.1 * (i % 11), (1 + i % 4) << 20));
+      ops.back().iteration = iteration;
+    }
+  }
+  Program program = program_of(std::move(ops));
+  program.iterations = 2;
+  return program;
+}
+
+TEST(KernelsAlone, AreTheSameForAnyNumberOfThreads) {
+  const Program program = two_iterations();
+  std::int64_t one = 0;
+  std::int64_t three = 0;
+  EXPECT_EQ(run_kernels_alone(program, small_gpu(), 1, {}, one), run_kernels_alone(program, small_gpu(), 3, {}, three));
+  EXPECT_EQ(one, three);
+}
+
+TEST(KernelsAlone, OfTheFirstIterationDoNotDependOnLaterOnes) {
+  const Program both = two_iterations();
+  Program first = both;
+  first.ops.resize(both.ops.size() / 2);
+  first.iterations = 1;
+  std::int64_t transactions = 0;
+  const std::vector<DemandFit> all = run_kernels_alone(both, small_gpu(), 1, {}, transactions);
+  const std::vector<DemandFit> some = run_kernels_alone(first, small_gpu(), 1, {}, transactions);
+  EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()));
+}
+
+TEST(KernelsAlone, SummaryCountsWhatWasMissed) {
+  Program program = program_of({streaming(64, 50), streaming(64, 0), streaming(1024, 0.01)});
+  std::int64_t transactions = 0;
+  const CalibrationSummary summary = summarise(program, run_kernels_alone(program, small_gpu(), 1, {}, transactions));
+  EXPECT_EQ(summary.calibrated, 2U);
+  EXPECT_EQ(summary.uncalibrated, 1U);
+  EXPECT_EQ(summary.missed, 1U);
+  EXPECT_EQ(summary.missed_twice, 1U);
+  EXPECT_EQ(summary.worst, OpId{2});
+}
+
+TEST(KernelsAlone, PassOnWhatIsWrongWithAKernel) {
+  Program program = program_of({streaming(4, 5)});
+  program.ops.front().kernel.shape.registers_per_thread = 1 << 20;
+  std::int64_t transactions = 0;
+  EXPECT_THROW(static_cast<void>(run_kernels_alone(program, small_gpu(), 2, {}, transactions)), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace weft
