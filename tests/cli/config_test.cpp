@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "cli/run_config.h"
+#include "cli/system_json.h"
 #include "cli/system_of.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
@@ -209,7 +210,10 @@ TEST(SystemPresets, HaveThePeaksOfTheirDataSheets) {
     const char* system;
     double tensor_TFLOPs, hbm_GBps, link_GBps;
   };
-  for (const Peak& peak : {Peak{"dgx-a100", 312, 2039, 300}, Peak{"hgx-h100", 989, 3350, 450}}) {
+  for (const Peak& peak :
+       {Peak{"dgx-a100", 312, 2039, 300}, Peak{"hgx-h100", 989, 3350, 450}, Peak{"hgx-h200", 989, 4800, 450},
+        Peak{"gh200-quad", 989, 4000, 450}, Peak{"hgx-b200", 2250, 8000, 900}, Peak{"mi300x", 1307, 5300, 448},
+        Peak{"dgx2-v100", 125.3, 900, 150}, Peak{"klenk16", 125.3, 900, 150}}) {
     const SystemSpec system = preset_system(peak.system);
     const double units_times_clock = system.gpu.compute_units * static_cast<double>(system.gpu.clock.count());
     EXPECT_NEAR(units_times_clock * system.gpu.compute_unit.flops_per_cycle[0] / 1e12, peak.tensor_TFLOPs,
@@ -221,16 +225,16 @@ TEST(SystemPresets, HaveThePeaksOfTheirDataSheets) {
 
 // A link is never held up by its own credits: they cover what is under way during a credit's round trip.
 TEST(SystemPresets, HaveCreditsForTheirLinks) {
-  for (const char* name : {"dgx-a100", "hgx-h100"}) {
+  for (const std::string& name : preset_names("systems")) {
     const LinkSpec link = preset_system(name).network.link;
     const double round_trip_bytes = 2 * to_seconds(link.latency) * static_cast<double>(link.bandwidth.count());
     EXPECT_GT(link.credits * (link.max_payload_bytes + link.header_flits * link.flit_bytes), round_trip_bytes) << name;
   }
 }
 
-// nccl_mechanism: a launch and its completion take 6.1 us on both.
+// nccl_mechanism: a launch and its completion take 6.1 us on A100 and GH200.
 TEST(SystemPresets, HaveTheMeasuredLaunchRoundTrip) {
-  for (const char* name : {"dgx-a100", "hgx-h100"}) {
+  for (const char* name : {"dgx-a100", "hgx-h100", "gh200-quad"}) {
     const LaunchSpec launch = preset_system(name).gpu.launch;
     const Time round_trip = launch.host_issue + 2 * launch.host_to_device + launch.device_latency;
     EXPECT_NEAR(to_microseconds(round_trip), 6.1, 0.01) << name;
@@ -238,8 +242,14 @@ TEST(SystemPresets, HaveTheMeasuredLaunchRoundTrip) {
 }
 
 TEST(SystemPresets, HaveASourceBesideEveryNumber) {
-  for (const char* file : {"systems/dgx-a100.json", "systems/hgx-h100.json", "switch_reduce/nvswitch3.json"}) {
-    std::istringstream lines(read_file(std::filesystem::path(WEFT_SOURCE_DIR) / "configs" / file));
+  const std::filesystem::path configs = std::filesystem::path(WEFT_SOURCE_DIR) / "configs";
+  std::vector<std::filesystem::path> files{configs / "switch_reduce" / "nvswitch3.json"};
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(configs / "systems")) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  ASSERT_GE(files.size(), 12U);
+  for (const std::filesystem::path& file : files) {
+    std::istringstream lines(read_file(file));
     for (std::string line; std::getline(lines, line);) {
       const auto colon = line.find("\": ");
       const bool is_number = colon != std::string::npos && line.find_first_of("0123456789", colon) == colon + 3;
