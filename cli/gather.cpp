@@ -59,17 +59,26 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
   }
 }
 
+// What all links of a GPU carry each way, GB/s.
+double link_rate(const LinkPorts& ports) {
+  double rate = 0;
+  for (std::size_t b = 0; b < ports.size(); ++b) {
+    const Transmitter& link = ports.transmitter(b);
+    rate += link.lanes() * static_cast<double>(link.spec().bandwidth.count()) * 1e-9;
+  }
+  return rate;
+}
+
 // No collective beats its latency-bandwidth bound: what must leave or reach a GPU, over all of its links. A switch that
 // reduces takes each GPU's message once; without one, the bus bandwidth is what goes through a GPU.
-void check_bound(const NetworkSpec& network, const CollectiveResult& row) {
-  const double links = network.links_per_gpu * static_cast<double>(network.link.bandwidth.count()) * 1e-9;
+void check_bound(double links, const CollectiveResult& row) {
   const double used = row.algorithm == "in_switch" ? row.algbw_GBps : row.busbw_GBps;
   WEFT_CHECK(used <= links, fmt::format("{} {} of {} B: expected at most {:.1f} GB/s, the links of a GPU, got {:.1f}",
                                         row.algorithm, row.kind, row.bytes, links, used));
 }
 
-void gather_collectives(const NetworkSpec& network, const std::vector<Program>& programs, const Scripts& scripts,
-                        const Machine& machine, RunResult& result) {
+void gather_collectives(const std::vector<Program>& programs, const Scripts& scripts, const Machine& machine,
+                        RunResult& result) {
   for (const Scripts::Collective& collective : scripts.collectives()) {
     if (collective.plan.ranks.empty()) continue;
     const auto& [first_gpu, first_op] = collective.members.front();
@@ -96,7 +105,7 @@ void gather_collectives(const NetworkSpec& network, const std::vector<Program>& 
     row.algbw_GBps = gigabytes(static_cast<double>(row.bytes), row.end_s - row.start_s);
     row.busbw_GBps = row.algbw_GBps * bus_factor(op.collective.kind, row.ranks);
     if (!ended) continue;
-    check_bound(network, row);
+    check_bound(link_rate(machine.gpu(first_gpu).ports()), row);
     result.collectives.push_back(std::move(row));
   }
 }
@@ -181,7 +190,7 @@ SlowdownByCause attribute(const KernelLedger& together, const KernelLedger& alon
 void gather(const RunConfig& config, const std::vector<Program>& programs, const AlonePass& alone,
             const Scripts& scripts, const Machine& machine, RunResult& result) {
   gather_operations(programs, alone, machine, result);
-  gather_collectives(config.system.network, programs, scripts, machine, result);
+  gather_collectives(programs, scripts, machine, result);
   gather_gpus(machine, result);
   gather_network(machine, result);
   gather_iterations(config, programs, result);

@@ -77,6 +77,12 @@ ScriptedKernel copy_script(const CopyDemand& copy) {
   return kernel;
 }
 
+// Links by which a GPU reaches the others: where it sits behind a router, those to it.
+std::uint32_t links_of_gpu(const NetworkSpec& network) {
+  const bool direct = network.topology == TopologyKind::switched || network.topology == TopologyKind::fully_connected;
+  return direct ? network.links_per_gpu : network.injection_lanes;
+}
+
 }  // namespace
 
 std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {
@@ -104,8 +110,8 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                                   &config.system.collectives,
                                   config.system.switch_reduce.has_value(),
                                   static_cast<std::uint32_t>(programs.size()),
-                                  config.system.network.links_per_gpu,
-                                  config.system.network.link.bandwidth};
+                                  links_of_gpu(config.system.network),
+                                  config.system.network.injection.value_or(config.system.network.link).bandwidth};
   collectives_.reserve(order.size());
   for (const Key& key : order) {
     const auto& members = meetings[key];

@@ -35,6 +35,7 @@ class Transmitter {
   // Credits that arrive; sends what waited for them and appends it to `departures`.
   void receive_credit(const Credit& credit, std::vector<Departure>& departures);
 
+  [[nodiscard]] const LinkSpec& spec() const { return timing_->spec(); }
   [[nodiscard]] std::uint32_t lanes() const { return static_cast<std::uint32_t>(lanes_.size()); }
   [[nodiscard]] const LaneStatistics& statistics(std::uint32_t lane) const { return lanes_[lane].statistics; }
   [[nodiscard]] std::size_t waiting() const { return waiting_; }
