@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "cli/collective_times.h"
 #include "sim/error.h"
@@ -77,6 +78,11 @@ ScriptedKernel copy_script(const CopyDemand& copy) {
   return kernel;
 }
 
+std::shared_ptr<const RingOrders> rings_of(const NetworkSpec& network, std::size_t gpus) {
+  if (network.topology != TopologyKind::fully_connected || network.cluster || gpus < 2) return nullptr;
+  return std::make_shared<const RingOrders>(fully_connected_rings(static_cast<std::uint32_t>(gpus)));
+}
+
 }  // namespace
 
 std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {
@@ -105,7 +111,8 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                                   config.system.switch_reduce.has_value(),
                                   static_cast<std::uint32_t>(programs.size()),
                                   config.system.network.links_per_gpu,
-                                  config.system.network.link.bandwidth};
+                                  config.system.network.link.bandwidth,
+                                  rings_of(config.system.network, programs.size())};
   collectives_.reserve(order.size());
   for (const Key& key : order) {
     const auto& members = meetings[key];
