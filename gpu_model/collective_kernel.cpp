@@ -149,9 +149,10 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     const CollectiveAlgorithm algorithm = schedule_algorithm(choice.algorithm, demand.kind);
     const bool is_ring = algorithm == CollectiveAlgorithm::ring;
     if (is_ring && wish.channels == 0 && has_ring_orders(context, demand)) {
-      // Each order on as many channels, so that no link has more to do than another.
+      // As NCCL duplicates its rings: of all channels, each order gets as many. Short messages take the first few.
       const std::uint32_t orders = context.ring_orders->cycles();
-      if (choice.channels > orders) choice.channels -= choice.channels % orders;
+      const std::uint32_t most = std::max(1U, library.ring.channels / orders) * orders;
+      choice.channels = std::min(choice.channels, most);
     }
     SchedulePlace place;
     place.gpu = context.gpu;
