@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "cli/collective_times.h"
 #include "sim/error.h"
@@ -83,6 +84,11 @@ std::uint32_t links_of_gpu(const NetworkSpec& network) {
   return direct ? network.links_per_gpu : network.injection_lanes;
 }
 
+std::shared_ptr<const RingOrders> rings_of(const NetworkSpec& network, std::size_t gpus) {
+  if (network.topology != TopologyKind::fully_connected || network.cluster || gpus < 2) return nullptr;
+  return std::make_shared<const RingOrders>(fully_connected_rings(static_cast<std::uint32_t>(gpus)));
+}
+
 }  // namespace
 
 std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {
@@ -111,7 +117,8 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                                   config.system.switch_reduce.has_value(),
                                   static_cast<std::uint32_t>(programs.size()),
                                   links_of_gpu(config.system.network),
-                                  config.system.network.injection.value_or(config.system.network.link).bandwidth};
+                                  config.system.network.injection.value_or(config.system.network.link).bandwidth,
+                                  rings_of(config.system.network, programs.size())};
   collectives_.reserve(order.size());
   for (const Key& key : order) {
     const auto& members = meetings[key];

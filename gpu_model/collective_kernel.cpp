@@ -77,8 +77,12 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   return plan;
 }
 
-CollectivePlan plan_schedule(const CollectiveDemand& demand, CollectiveAlgorithm algorithm, const TunerChoice& choice,
-                             SchedulePlace place) {
+bool has_ring_orders(const CollectiveContext& context, const CollectiveDemand& demand) {
+  return context.ring_orders && demand.group.size() == context.gpus;
+}
+
+CollectivePlan plan_schedule(const CollectiveContext& context, const CollectiveDemand& demand,
+                             CollectiveAlgorithm algorithm, const TunerChoice& choice, SchedulePlace place) {
   place.group = demand.group;
   place.input_address = static_cast<std::int64_t>(demand.send_address);
   place.output_address = static_cast<std::int64_t>(demand.receive_address);
@@ -91,7 +95,8 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, CollectiveAlgorithm
                                 .ranks = ranks,
                                 .channels = choice.channels,
                                 .piece_bytes = place.protocol.piece_bytes,
-                                .pieces_per_chunk = place.protocol.pieces_per_chunk};
+                                .pieces_per_chunk = place.protocol.pieces_per_chunk,
+                                .ring_orders = has_ring_orders(context, demand) ? context.ring_orders : nullptr};
   std::shared_ptr<const CollectiveSchedule> schedule = make_schedule(algorithm, request);
   const auto layout = std::make_shared<const ScheduleLayout>(schedule, place);
   CollectivePlan plan{to_string(algorithm), to_string(choice.protocol), choice.channels, layout->flags(), {}};
@@ -130,7 +135,7 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
                          context.links_per_gpu,
                          static_cast<double>(context.link.count()) * 1e-9,
                          in_switch_is_possible(context, demand, wish.algorithm)};
-  const TunerChoice choice = choose(library, query, wanted, wish.protocol, wish.channels);
+  TunerChoice choice = choose(library, query, wanted, wish.protocol, wish.channels);
   const ClockDomain clock(context.gpu->clock);
   const bool registered = wish.registered || library.in_switch.registered;
   Time start = library.base_latency;
@@ -143,6 +148,12 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
   } else {
     const CollectiveAlgorithm algorithm = schedule_algorithm(choice.algorithm, demand.kind);
     const bool is_ring = algorithm == CollectiveAlgorithm::ring;
+    if (is_ring && wish.channels == 0 && has_ring_orders(context, demand)) {
+      // As NCCL duplicates its rings: of all channels, each order gets as many. Short messages take the first few.
+      const std::uint32_t orders = context.ring_orders->cycles();
+      const std::uint32_t most = std::max(1U, library.ring.channels / orders) * orders;
+      choice.channels = std::min(choice.channels, most);
+    }
     SchedulePlace place;
     place.gpu = context.gpu;
     place.protocol = protocol_shape(library, choice.protocol, is_ring);
@@ -151,7 +162,7 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     place.registered = registered && is_ring && choice.protocol == CollectiveProtocol::simple;
     place.buffer_end = context.gpu->hbm.bytes;
     place.first_flag = first_flag;
-    plan = plan_schedule(demand, algorithm, choice, std::move(place));
+    plan = plan_schedule(context, demand, algorithm, choice, std::move(place));
   }
   for (ScriptedKernel& kernel : plan.ranks) {
     kernel.registers_per_thread = library.registers_per_thread;
@@ -191,7 +202,7 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
     place.buffer_end = context.gpu->hbm.bytes + engine.sram_bytes;
     place.first_flag = first_flag;
     const TunerChoice choice{AllReduceAlgorithm::ring, CollectiveProtocol::simple, machines};
-    plan = plan_schedule(demand, CollectiveAlgorithm::ring, choice, std::move(place));
+    plan = plan_schedule(context, demand, CollectiveAlgorithm::ring, choice, std::move(place));
   }
   for (ScriptedKernel& kernel : plan.ranks) {
     kernel.executor = Executor::endpoint_engine;

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/phase.h"
 #include "network/collective_spec.h"
+#include "network/ring_orders.h"
 
 namespace weft {
 
@@ -40,7 +42,8 @@ struct CollectiveContext {
   bool switch_reduces = false;
   std::uint32_t gpus = 0;  // of the system: a multicast goes to all of them
   std::uint32_t links_per_gpu = 0;
-  Bandwidth link;  // of one, each way
+  Bandwidth link;                                           // of one, each way
+  std::shared_ptr<const RingOrders> ring_orders = nullptr;  // for rings of all GPUs, where each is linked to each other
 };
 
 // Buffers of the communication library, at the end of the memory of each GPU.

@@ -28,6 +28,10 @@ void check(const ScheduleRequest& request) {
   if (request.bytes < 0 || request.bytes % element != 0) {
     throw InputError(fmt::format("{}: expected whole elements of {} B, got {} B", name, element, request.bytes));
   }
+  if (request.ring_orders && request.ring_orders->ranks() != request.ranks) {
+    throw InputError(
+        fmt::format("{}: expected ring orders of {} ranks, got {}", name, request.ranks, request.ring_orders->ranks()));
+  }
 }
 
 void check_nodes(const ScheduleRequest& request) {

@@ -7,9 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "network/ring_orders.h"
 #include "sim/program.h"
 
 namespace weft {
@@ -127,6 +129,8 @@ struct ScheduleRequest {
                                        // connections with more slots than these
   std::uint32_t ranks_per_node = 0;    // hierarchical: ranks 0 ... ranks_per_node - 1 are the first node
   bool alternate_directions = false;   // ring: odd channels go round the other way; NCCL's do not
+  // Ring: of as many ranks, by channel; null: by rank on all channels.
+  std::shared_ptr<const RingOrders> ring_orders = nullptr;
 };
 
 }  // namespace weft

@@ -22,7 +22,7 @@ ChunkGrid ring_grid(const ScheduleRequest& request) {
   }
 }
 
-// Positions number the ranks in the direction of the ring, from the one at which a chain begins.
+// A chunk has the number of the rank whose part it is, whatever the order of the ring.
 class RingSchedule : public GeneratedSchedule {
  public:
   explicit RingSchedule(const ScheduleRequest& request) : GeneratedSchedule(request), grid_(ring_grid(request)) {}
@@ -34,32 +34,34 @@ class RingSchedule : public GeneratedSchedule {
 
   [[nodiscard]] ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/,
                                   std::uint64_t index) const override {
-    const bool turned = is_turned(block);
     const auto slice = static_cast<std::uint32_t>(index % grid_.slices());
     const auto visit = static_cast<std::uint32_t>(index / grid_.slices() % visits());
     const std::uint64_t loop = index / grid_.slices() / visits();
-    const std::uint32_t part = chunk_at(rank, visit, turned);
+    const std::uint32_t part = chunk_at(rank, visit, block);
     const Piece piece = grid_.piece(loop, block, part, slice);
     if (piece.bytes == 0) return {};
-    return has_root(request().kind) ? chain_step(rank, turned, piece) : ring_step(rank, turned, visit, piece);
+    return has_root(request().kind) ? chain_step(rank, block, piece) : ring_step(rank, block, visit, piece);
   }
 
   [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t block,
                                                     std::uint32_t /*group*/) const override {
-    const bool turned = is_turned(block);
-    if (has_root(request().kind) && rank == previous(first_of_chain(turned), turned)) return {};
-    return {next(rank, turned)};
+    if (has_root(request().kind) && rank == previous(first_of_chain(block), block)) return {};
+    return {next(rank, block)};
   }
 
  private:
-  [[nodiscard]] bool is_turned(std::uint32_t block) const { return request().alternate_directions && block % 2 == 1; }
-  [[nodiscard]] std::uint32_t first_of_chain(bool turned) const {
-    return request().kind == CollectiveKind::reduce ? next(request().root, turned) : request().root;
+  // The rank `distance` places further, at most all of them, in the direction of the block's ring.
+  [[nodiscard]] std::uint32_t further(std::uint32_t rank, std::uint32_t distance, std::uint32_t block) const {
+    if (request().alternate_directions && block % 2 == 1) distance = ranks() - distance;
+    return request().ring_orders ? request().ring_orders->after(block, rank, distance) : after(rank, distance);
   }
-  [[nodiscard]] std::uint32_t next(std::uint32_t rank, bool turned) const {
-    return turned ? before(rank, 1) : after(rank, 1);
+  [[nodiscard]] std::uint32_t next(std::uint32_t rank, std::uint32_t block) const { return further(rank, 1, block); }
+  [[nodiscard]] std::uint32_t previous(std::uint32_t rank, std::uint32_t block) const {
+    return further(rank, ranks() - 1, block);
   }
-  [[nodiscard]] std::uint32_t previous(std::uint32_t rank, bool turned) const { return next(rank, !turned); }
+  [[nodiscard]] std::uint32_t first_of_chain(std::uint32_t block) const {
+    return request().kind == CollectiveKind::reduce ? next(request().root, block) : request().root;
+  }
 
   // Chunks a rank touches in a loop.
   [[nodiscard]] std::uint32_t visits() const {
@@ -68,34 +70,35 @@ class RingSchedule : public GeneratedSchedule {
   }
 
   // Of an all_gather the rank's own part comes first, of reductions it comes when all others have added to it.
-  [[nodiscard]] std::uint32_t chunk_at(std::uint32_t rank, std::uint32_t visit, bool turned) const {
+  [[nodiscard]] std::uint32_t chunk_at(std::uint32_t rank, std::uint32_t visit, std::uint32_t block) const {
     if (has_root(request().kind)) return 0;
     const std::uint32_t back = (request().kind == CollectiveKind::all_gather ? visit : visit + 1) % ranks();
-    return turned ? after(rank, back) : before(rank, back);
+    return further(rank, ranks() - back, block);
   }
 
-  [[nodiscard]] ScheduleStep ring_step(std::uint32_t rank, bool turned, std::uint32_t visit, const Piece& piece) const {
+  [[nodiscard]] ScheduleStep ring_step(std::uint32_t rank, std::uint32_t block, std::uint32_t visit,
+                                       const Piece& piece) const {
     const bool gathers = request().kind == CollectiveKind::all_gather;
     const bool scatters = request().kind == CollectiveKind::reduce_scatter;
     const bool uses_input = gathers ? visit == 0 : visit < ranks();
     const bool keeps = gathers || visit + 1 >= ranks();
     ScheduleStep step{.bytes = piece.bytes};
-    if (visit > 0) step.receive(previous(rank, turned));
+    if (visit > 0) step.receive(previous(rank, block));
     if (uses_input) step.read(ScheduleBuffer::input, gathers ? piece.offset_in_part : piece.offset);
     if (keeps) step.write(ScheduleBuffer::output, scatters ? piece.offset_in_part : piece.offset);
-    if (visit + 1 < visits()) step.send(next(rank, turned));
+    if (visit + 1 < visits()) step.send(next(rank, block));
     return step;
   }
 
-  [[nodiscard]] ScheduleStep chain_step(std::uint32_t rank, bool turned, const Piece& piece) const {
+  [[nodiscard]] ScheduleStep chain_step(std::uint32_t rank, std::uint32_t block, const Piece& piece) const {
     const bool reduces = request().kind == CollectiveKind::reduce;
-    const std::uint32_t first = first_of_chain(turned);
-    const std::uint32_t last = previous(first, turned);
+    const std::uint32_t first = first_of_chain(block);
+    const std::uint32_t last = previous(first, block);
     ScheduleStep step{.bytes = piece.bytes};
-    if (rank != first) step.receive(previous(rank, turned));
+    if (rank != first) step.receive(previous(rank, block));
     if (reduces || rank == first) step.read(ScheduleBuffer::input, piece.offset);
     if (!reduces || rank == last) step.write(ScheduleBuffer::output, piece.offset);
-    if (rank != last) step.send(next(rank, turned));
+    if (rank != last) step.send(next(rank, block));
     return step;
   }
 

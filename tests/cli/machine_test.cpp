@@ -61,11 +61,14 @@ struct Ran {
 // of 4 KiB, so that ranks differ by some of them; together they send 2 (N-1) times the message.
 std::int64_t ring_sent_bytes(const RunConfig& config, std::int64_t bytes, std::uint32_t rank, std::uint32_t channels) {
   const ProtocolShape shape = protocol_shape(config.system.collectives, CollectiveProtocol::simple, true);
+  const bool meshed = config.system.network.topology == TopologyKind::fully_connected;
+  const auto orders = meshed ? std::make_shared<const RingOrders>(fully_connected_rings(config.gpus)) : nullptr;
   const auto ring = make_schedule(CollectiveAlgorithm::ring, {.bytes = bytes,
                                                               .ranks = config.gpus,
                                                               .channels = channels,
                                                               .piece_bytes = shape.piece_bytes,
-                                                              .pieces_per_chunk = shape.pieces_per_chunk});
+                                                              .pieces_per_chunk = shape.pieces_per_chunk,
+                                                              .ring_orders = orders});
   std::int64_t sent = 0;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {
     for (std::uint64_t i = 0; i < ring->steps(rank, channel, 0); ++i) {

@@ -1,0 +1,36 @@
+// Orders in which the rings of several channels go round GPUs that are all linked to each other, so that their traffic
+// spreads over all links: directed Hamiltonian cycles of the complete graph that share no arc.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace weft {
+
+// Channel c goes round in cycle c modulo cycles(), for ever new channels the same ones again.
+class RingOrders {
+ public:
+  // `cycles[c]` lists the ranks 0 ... n - 1 in the order of cycle c, each once; at least one cycle.
+  explicit RingOrders(std::vector<std::vector<std::uint32_t>> cycles);
+
+  [[nodiscard]] std::uint32_t cycles() const { return static_cast<std::uint32_t>(cycles_.size()); }
+  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(cycles_.front().size()); }
+  // The rank `distance` places after `rank`.
+  [[nodiscard]] std::uint32_t after(std::uint32_t channel, std::uint32_t rank, std::uint32_t distance) const {
+    const std::uint32_t cycle = channel % cycles();
+    return cycles_[cycle][(positions_[cycle][rank] + distance) % ranks()];
+  }
+
+ private:
+  std::vector<std::vector<std::uint32_t>> cycles_;
+  std::vector<std::vector<std::uint32_t>> positions_;  // by cycle and rank
+};
+
+// Cycles for `ranks` GPUs (at least 2), a cycle and its reverse beside each other, as far as they come in pairs:
+// - odd: ranks - 1 cycles that use each arc once (Walecki's zigzags, both ways round);
+// - even: as many (Tillson 1980, J. Combin. Theory B 29: they exist but for 4 and 6), up to 16 ranks, by a search that
+//   begins at Walecki's; of 4 and 6, twice as many that use each arc twice;
+// - even and more than 16: ranks - 2 that leave out the arcs of one perfect matching.
+[[nodiscard]] RingOrders fully_connected_rings(std::uint32_t ranks);
+
+}  // namespace weft
