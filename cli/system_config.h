@@ -43,7 +43,6 @@ struct CollectiveWorkload {
   Bytes bytes;
 };
 
-
 enum class Fidelity { cycle, sampled };
 
 struct DataParallelConfig {

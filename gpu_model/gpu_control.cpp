@@ -21,7 +21,8 @@ void Gpu::host_step() {
 void Gpu::make_ready(OpId op) {
   const ProgramOp& described = frontend_.program().ops[op.value];
   if (described.kind == ProgramOpKind::collective) ++collectives_;
-  push(now() + device_latency_ + clock_.to_subcycles(described.start_delay), Event{.kind = EventKind::op_starts, .agent = op.value});
+  push(now() + device_latency_ + clock_.to_subcycles(described.start_delay),
+       Event{.kind = EventKind::op_starts, .agent = op.value});
 }
 
 void Gpu::start_op(OpId op) {

@@ -38,10 +38,10 @@ struct RingSpec {
 
 struct InSwitchSpec {
   std::uint32_t channels = 16;
-  bool registered = false;         // user buffers known to the switch: no staging copies
-  std::uint32_t reduce_warps = 5;  // of a block
-  std::uint32_t copy_warps = 6;    // each for staging in and out
-  Time start_latency;              // beyond base_latency
+  bool registered = false;                // user buffers known to the switch: no staging copies
+  std::uint32_t reduce_warps = 5;         // of a block
+  std::uint32_t copy_warps = 6;           // each for staging in and out
+  Time start_latency;                     // beyond base_latency
   std::uint32_t registered_channels = 4;  // of a collective on registered buffers
 };
 
