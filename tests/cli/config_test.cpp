@@ -213,7 +213,8 @@ TEST(SystemPresets, HaveThePeaksOfTheirDataSheets) {
   for (const Peak& peak :
        {Peak{"dgx-a100", 312, 2039, 300}, Peak{"hgx-h100", 989, 3350, 450}, Peak{"hgx-h200", 989, 4800, 450},
         Peak{"gh200-quad", 989, 4000, 450}, Peak{"hgx-b200", 2250, 8000, 900}, Peak{"mi300x", 1307, 5300, 448},
-        Peak{"dgx2-v100", 125.3, 900, 150}, Peak{"klenk16", 125.3, 900, 150}}) {
+        Peak{"dgx2-v100", 125.3, 900, 150}, Peak{"klenk16", 125.3, 900, 150},
+        Peak{"r9nano", 8.192, 512, 31.5}}) {
     const SystemSpec system = preset_system(peak.system);
     const double units_times_clock = system.gpu.compute_units * static_cast<double>(system.gpu.clock.count());
     EXPECT_NEAR(units_times_clock * system.gpu.compute_unit.flops_per_cycle[0] / 1e12, peak.tensor_TFLOPs,
