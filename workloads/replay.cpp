@@ -14,6 +14,9 @@
 namespace weft {
 namespace {
 
+// Longer than launching an operation takes: if one starts later, the device had other things to do.
+constexpr Time kLaunching = microseconds(20);
+
 std::string node_path(std::size_t node) { return fmt::format("/nodes/{}", node); }
 
 std::map<std::uint32_t, StreamId> dense_streams(const Graph& graph, std::uint32_t iterations) {
@@ -103,6 +106,7 @@ class RankReplay {
     std::map<std::vector<GpuId>, std::uint32_t> sequences;
     std::vector<std::optional<OpId>> op_of(graph_.nodes.size());
     Time kept;  // host time of operations that were left out
+    std::vector<bool> begun(streams_.size(), false);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       if (node.iteration >= iterations_) continue;
@@ -119,6 +123,12 @@ class RankReplay {
       op.measured_alone = node.recorded->alone.value_or(Time(0));
       if (node.kind != NodeKind::host_wait) op.stream = streams_.at(node.recorded->stream);
       op.waits = waits_of(node, op, op_of, program);
+      if (node.kind != NodeKind::host_wait && !begun[op.stream.value]) {
+        begun[op.stream.value] = true;
+        const Time late = node.recorded->started - node.recorded->issued;
+        const bool waits = !op.waits.empty() || node.kind == NodeKind::collective;
+        if (!waits && late > kLaunching) op.start_delay = late;
+      }
       if (node.kind == NodeKind::collective) {
         op.collective.kind = node.collective.kind;
         op.collective.bytes = node.collective.bytes;

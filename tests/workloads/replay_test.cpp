@@ -181,6 +181,16 @@ TEST(Replay, MakesTheLastGpuOfAGroupAsLateAsTheRecordedRankWaited) {
   EXPECT_THAT(delays({4, 0, 1, {}}, 3), ElementsAre(Time(0), Time(0), Time(0)));
 }
 
+TEST(Replay, ADeviceThatWasBusyBeforeTheRecordingStartsAsLate) {
+  Node busy = recorded(NodeKind::kernel, 0, 7, 10);
+  busy.recorded->started = microseconds(500);
+  const Graph graph = graph_of({busy, recorded(NodeKind::kernel, 0, 7, 20), recorded(NodeKind::kernel, 0, 8, 30)});
+  const Program program = replay(graph, {1, 0, 1, {}}).at(0);
+  EXPECT_EQ(program.ops[0].start_delay, microseconds(490));
+  EXPECT_EQ(program.ops[1].start_delay, Time(0));  // behind the first one
+  EXPECT_EQ(program.ops[2].start_delay, Time(0));  // launched as usual
+}
+
 TEST(Replay, RejectsWhatWasNotRecorded) {
   Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 1)});
   graph.nodes[0].recorded.reset();
