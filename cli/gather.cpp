@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/collective_phases.h"
 #include "cli/iteration_times.h"
 #include "sim/error.h"
 
@@ -48,11 +49,10 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
       record.start_s = at(times.start);
       record.end_s = at(times.end);
       if (op.kind == ProgramOpKind::kernel) {
-        const UndisturbedKernel& undisturbed = alone.undisturbed[o];
         record.isolated_s = to_seconds(alone.fits[o].alone);
-        record.undisturbed_s = to_seconds(undisturbed.duration);
+        record.undisturbed_s = to_seconds(alone.undisturbed[o]);
         record.causes =
-            attribute(gpu.ledger(OpId{o}), undisturbed.ledger, record.end_s - record.start_s - *record.undisturbed_s);
+            attribute(gpu.ledger(OpId{o}), gpu.clock(), record.end_s - record.start_s - *record.undisturbed_s);
       }
       result.operations.push_back(std::move(record));
     }
@@ -94,14 +94,19 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
     row.bytes = op.collective.bytes.count() * (op.collective.kind == CollectiveKind::all_gather ? row.ranks : 1);
     row.start_s = std::numeric_limits<double>::max();
     bool ended = true;
+    double first_rank = row.start_s;
+    double last_rank = 0;
     for (const auto& [gpu, member] : collective.members) {
       const ClockDomain& clock = machine.gpu(gpu).clock();
       const OpTimes& times = machine.gpu(gpu).times()[member.value];
       // From when nothing but launching it stood before its start: what nccl-tests times, and what a bucket waits.
       row.start_s = std::min(row.start_s, to_seconds(clock.to_time(std::max(times.called, times.unblocked))));
       row.end_s = std::max(row.end_s, to_seconds(clock.to_time(times.end)));
+      first_rank = std::min(first_rank, to_seconds(clock.to_time(times.start)));
+      last_rank = std::max(last_rank, to_seconds(clock.to_time(times.start)));
       ended = ended && times.end >= 0;
     }
+    row.waiting_s = last_rank - first_rank;
     row.algbw_GBps = gigabytes(static_cast<double>(row.bytes), row.end_s - row.start_s);
     row.busbw_GBps = row.algbw_GBps * bus_factor(op.collective.kind, row.ranks);
     if (!ended) continue;
@@ -117,8 +122,8 @@ void gather_gpus(const Machine& machine, RunResult& result) {
     const Gpu& gpu = machine.gpu(g);
     GpuResult& row = result.gpus[g];
     row.id = g;
-    row.hbm_read_bytes = gpu.l2().hbm().statistics().read_bytes;
-    row.hbm_write_bytes = gpu.l2().hbm().statistics().write_bytes;
+    row.hbm_read_bytes = gpu.l2().hbm_statistics().read_bytes;
+    row.hbm_write_bytes = gpu.l2().hbm_statistics().write_bytes;
     row.hbm_communication_bytes =
         gpu.statistics().communication_fetched_bytes + gpu.l2().communication_write_back_bytes();
     row.compute_unit_seconds_compute = gpu.statistics().unit_seconds_compute;
@@ -167,29 +172,27 @@ void gather_network(const Machine& machine, RunResult& result) {
 
 }  // namespace
 
-SlowdownByCause attribute(const KernelLedger& together, const KernelLedger& alone, double added_s) {
-  const auto more = [](double a, double b) { return std::max(0.0, a - b); };
-  // In block time: later starts and busier pipes are units that others hold; the rest of what blocks stayed longer is
-  // memory, split by what its lines waited for.
-  const double units = more(together.block_queue, alone.block_queue) + more(together.pipe_wait, alone.pipe_wait);
-  const double memory = more(together.block_resident - together.pipe_wait, alone.block_resident - alone.pipe_wait);
-  const double hbm = more(together.hbm_wait, alone.hbm_wait);
-  const double cache = more(together.slice_wait, alone.slice_wait) + more(together.miss_time, alone.miss_time);
-  SlowdownByCause causes;
-  if (const double all = units + memory; all > 0) {
-    causes.compute_units = added_s * units / all;
-    const double lines = hbm + cache;
-    causes.hbm = lines > 0 ? added_s * memory / all * hbm / lines : 0;
-    causes.cache = added_s - causes.compute_units - causes.hbm;
-  } else {
-    causes.compute_units = added_s;  // no wait grew: what is left is the order in which blocks were placed
-  }
+SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, double added_s) {
+  const auto in_seconds = [&](double t) { return to_seconds(clock.to_time(static_cast<SubCycle>(t))); };
+  // Of what the chain of blocks stalled for memory, the share that its lines waited for communication.
+  const double each = ledger.latency > 0 ? ledger.stall / ledger.latency : 0;
+  double units = in_seconds(ledger.held_by_pipe + ledger.held_by_port * each);
+  const double hbm = in_seconds(ledger.held_by_hbm * each);
+  const double cache = in_seconds(ledger.held_by_cache * each);
+  const double links = in_seconds(ledger.held_by_links);
+  // A kernel that found places taken has more waves or fuller units: what memory does not explain, that does.
+  if (ledger.displaced) units = std::max(units, added_s - hbm - cache - links);
+  const double all = units + hbm + cache + links;
+  if (all <= 0) return {.compute_units = added_s};  // nobody held it up: what is left is where its blocks were placed
+  SlowdownByCause causes{.hbm = added_s * hbm / all, .cache = added_s * cache / all, .links = added_s * links / all};
+  causes.compute_units = added_s - causes.hbm - causes.cache - causes.links;
   return causes;
 }
 
 void gather(const RunConfig& config, const std::vector<Program>& programs, const AlonePass& alone,
             const Scripts& scripts, const Machine& machine, RunResult& result) {
   gather_operations(programs, alone, machine, result);
+  place_beside(collective_phases(scripts, machine), result.operations);
   gather_collectives(programs, scripts, machine, result);
   gather_gpus(machine, result);
   gather_network(machine, result);

@@ -12,7 +12,8 @@ namespace weft {
 void gather(const RunConfig& config, const std::vector<Program>& programs, const AlonePass& alone,
             const Scripts& scripts, const Machine& machine, RunResult& result);
 
-// Where an operation's added time went, from what its blocks waited for beside other work and alone; sums to `added_s`.
-[[nodiscard]] SlowdownByCause attribute(const KernelLedger& together, const KernelLedger& alone, double added_s);
+// Divides the time that a kernel took longer than without communication by what held it up while it ran; sums to
+// `added_s`.
+[[nodiscard]] SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, double added_s);
 
 }  // namespace weft

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "cli/collective_phases.h"
 #include "traces/intervals.h"
 
 namespace weft {
@@ -30,6 +31,7 @@ struct Sums {
   double communication = 0, exposed = 0, idle = 0;
   double backward_isolated = 0;
   SlowdownByCause causes;
+  SlowdownByCause waiting;  // of these, beside collectives that waited
   bool has_forward = false, has_backward = false, has_optimizer = false;
 };
 
@@ -51,26 +53,36 @@ void add_gpu(const RunResult& result, std::uint32_t gpu, double end, Sums& sums)
   sums.idle += end - busy_seconds(operations, gpu);
 }
 
+void add(SlowdownByCause& sum, const SlowdownByCause& more) {
+  sum.compute_units += more.compute_units;
+  sum.hbm += more.hbm;
+  sum.cache += more.cache;
+  sum.links += more.links;
+}
+SlowdownByCause scaled(const SlowdownByCause& causes, double factor) {
+  return {causes.compute_units * factor, causes.hbm * factor, causes.cache * factor, causes.links * factor};
+}
+
 // The backward pass without communication beside it: what its kernels take alone, in the place of what they took.
 // Where kernels of several streams ran at the same time the sum over kernels exceeds the union; it is scaled to it.
 void add_backward(const RunResult& result, Sums& sums) {
   double together = 0;
   double alone = 0;
   SlowdownByCause causes;
+  SlowdownByCause waiting;
   for (const OperationRecord& op : result.operations) {
     if (op.phase != TrainingPhase::backward || op.communication) continue;
     together += op.end_s - op.start_s;
     alone += op.undisturbed_s.value_or(op.end_s - op.start_s);
-    causes.compute_units += op.causes.compute_units;
-    causes.hbm += op.causes.hbm;
-    causes.cache += op.causes.cache;
-    causes.links += op.causes.links;
+    add(causes, op.causes);
+    add(waiting, caused_by_waiting(op));
   }
   if (together <= 0) return;
   sums.backward_isolated = sums.backward * alone / together;
   const double sum = causes.compute_units + causes.hbm + causes.cache + causes.links;
   const double scale = sum == 0 ? 0 : (sums.backward - sums.backward_isolated) / sum;
-  sums.causes = {causes.compute_units * scale, causes.hbm * scale, causes.cache * scale, causes.links * scale};
+  sums.causes = scaled(causes, scale);
+  sums.waiting = scaled(waiting, scale);
 }
 
 std::vector<double> iteration_seconds(const RunResult& result, std::uint32_t iterations) {
@@ -108,8 +120,8 @@ void gather_iterations(const RunConfig& config, const std::vector<Program>& prog
     times.backward_s = sums.backward * share;
     times.backward_isolated_s = sums.backward_isolated * share;
     times.backward_slowdown = sums.backward_isolated > 0 ? sums.backward / sums.backward_isolated : 1;
-    result.slowdown_by_cause = {sums.causes.compute_units * share, sums.causes.hbm * share, sums.causes.cache * share,
-                                sums.causes.links * share};
+    result.slowdown_by_cause = scaled(sums.causes, share);
+    result.slowdown_waiting = scaled(sums.waiting, share);
   }
   if (sums.has_optimizer) times.optimizer_s = sums.optimizer * share;
   times.communication_s = sums.communication * share;

@@ -31,12 +31,13 @@ std::string kernels_csv(const RunResult& result) {
   const auto number = [](const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; };
   std::string csv =
       "gpu,stream,name,phase,start_s,end_s,isolated_s,slowdown,iteration,op,kind,cause_compute_units_s,cause_hbm_s,"
-      "cause_cache_s,cause_links_s\n";
+      "cause_cache_s,cause_links_s,beside_waiting_s,beside_moving_s\n";
   for (const OperationRecord* row : rows) {
-    fmt::format_to(std::back_inserter(csv), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", row->gpu, row->stream,
-                   csv_field(row->name), to_string(row->phase), row->start_s, row->end_s, number(row->isolated_s),
-                   number(slowdown(*row)), row->iteration, row->op, row->communication ? "communication" : "compute",
-                   row->causes.compute_units, row->causes.hbm, row->causes.cache, row->causes.links);
+    fmt::format_to(std::back_inserter(csv), "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", row->gpu,
+                   row->stream, csv_field(row->name), to_string(row->phase), row->start_s, row->end_s,
+                   number(row->isolated_s), number(slowdown(*row)), row->iteration, row->op,
+                   row->communication ? "communication" : "compute", row->causes.compute_units, row->causes.hbm,
+                   row->causes.cache, row->causes.links, row->beside_waiting_s, row->beside_moving_s);
   }
   return csv;
 }

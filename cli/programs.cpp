@@ -96,7 +96,7 @@ std::vector<Program> make_programs(const RunConfig& config, std::vector<std::str
 }
 
 Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
-    : programs_(&programs), gpus_per_process_(config.gpus_per_process) {
+    : programs_(&programs), host_(config.host), private_parts_(config.private_parts) {
   using Key = std::pair<std::vector<GpuId>, std::uint32_t>;
   std::map<Key, std::vector<std::pair<std::uint32_t, OpId>>> meetings;
   std::vector<Key> order;
@@ -149,6 +149,8 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
   }
 }
 
-GpuWork Scripts::work(std::size_t gpu) const { return {&(*programs_)[gpu], scripts_[gpu], flags_, gpus_per_process_}; }
+GpuWork Scripts::work(std::size_t gpu) const {
+  return {&(*programs_)[gpu], scripts_[gpu], flags_, host_, private_parts_};
+}
 
 }  // namespace weft

@@ -32,7 +32,8 @@ class Scripts {
 
  private:
   const std::vector<Program>* programs_;
-  std::uint32_t gpus_per_process_;
+  HostSpec host_;
+  PrivateParts private_parts_;
   std::uint32_t flags_ = 0;
   std::vector<Collective> collectives_;
   std::vector<ScriptedKernel> copies_;

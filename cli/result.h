@@ -29,6 +29,7 @@ struct CollectiveResult {
   std::uint32_t channels = 0;
   std::int64_t bytes = 0;
   std::uint32_t ranks = 0;
+  double waiting_s = 0;  // from the first rank's kernel to the last one's
   double start_s = 0, end_s = 0, algbw_GBps = 0, busbw_GBps = 0;
 };
 
@@ -70,9 +71,10 @@ struct OperationRecord {
   TrainingPhase phase = TrainingPhase::other;
   bool communication = false;
   double start_s = 0, end_s = 0;
-  std::optional<double> isolated_s;     // the kernel by itself on an idle GPU
-  std::optional<double> undisturbed_s;  // the kernel in the same program, but without any communication
-  SlowdownByCause causes;               // of (end - start) - undisturbed, summing to it
+  std::optional<double> isolated_s;                  // the kernel by itself on an idle GPU
+  std::optional<double> undisturbed_s;               // the kernel in the same program, but without any communication
+  SlowdownByCause causes;                            // of (end - start) - undisturbed, summing to it
+  double beside_waiting_s = 0, beside_moving_s = 0;  // of a kernel's time, beside collectives that only wait, or move
 };
 
 // A value over time for the timeline's counter tracks, sampled at a fixed period.
@@ -98,6 +100,7 @@ struct RunResult {
   IterationTimes iteration;
   std::vector<double> per_iteration_s;
   std::optional<SlowdownByCause> slowdown_by_cause;
+  SlowdownByCause slowdown_waiting;  // of that, beside collectives that waited for a rank
   std::optional<double> samples_per_s, tokens_per_s, scaling_efficiency;
   std::vector<CollectiveResult> collectives;
   std::vector<GpuResult> gpus;

@@ -48,14 +48,23 @@ Json iteration_json(const RunResult& result) {
   return json;
 }
 
-Json causes_json(const RunResult& result) {
-  if (!result.slowdown_by_cause || result.status != "ok") return nullptr;
-  const SlowdownByCause& causes = *result.slowdown_by_cause;
+Json causes_json(const SlowdownByCause& causes) {
   Json json;
   json["compute_units"] = number(causes.compute_units);
   json["hbm"] = number(causes.hbm);
   json["cache"] = number(causes.cache);
   json["links"] = number(causes.links);
+  return json;
+}
+
+// What collectives that wait cost, and those that move.
+Json phases_json(const RunResult& result) {
+  const SlowdownByCause& all = *result.slowdown_by_cause;
+  const SlowdownByCause& waiting = result.slowdown_waiting;
+  Json json;
+  json["waiting"] = causes_json(waiting);
+  json["moving"] = causes_json({all.compute_units - waiting.compute_units, all.hbm - waiting.hbm,
+                                all.cache - waiting.cache, all.links - waiting.links});
   return json;
 }
 
@@ -79,6 +88,7 @@ Json collective_json(const CollectiveResult& collective) {
   json["ranks"] = collective.ranks;
   json["start_s"] = number(collective.start_s);
   json["end_s"] = number(collective.end_s);
+  json["waiting_s"] = number(collective.waiting_s);
   json["algbw_GBps"] = number(collective.algbw_GBps);
   json["busbw_GBps"] = number(collective.busbw_GBps);
   return json;
@@ -150,7 +160,9 @@ Json result_to_json(const RunResult& result) {
   json["status"] = result.status;
   if (result.out_of_memory) json["out_of_memory"] = out_of_memory_json(*result.out_of_memory);
   json["iteration"] = iteration_json(result);
-  json["slowdown_by_cause"] = causes_json(result);
+  const bool has_causes = result.slowdown_by_cause && result.status == "ok";
+  json["slowdown_by_cause"] = has_causes ? causes_json(*result.slowdown_by_cause) : Json(nullptr);
+  json["slowdown_by_phase"] = has_causes ? phases_json(result) : Json(nullptr);
   json["throughput"] = throughput_json(result);
   json["collectives"] = array_of(result.collectives, collective_json);
   json["gpus"] = array_of(result.gpus, gpu_json);

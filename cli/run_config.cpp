@@ -163,7 +163,22 @@ void experiment_fields(Fields& f, RunConfig& config) {
       Presence::optional);
   f.object(
       "host",
-      [&](auto& host) { host.count("gpus_per_process", config.gpus_per_process, 1, config.gpus, Presence::optional); },
+      [&](auto& host) {
+        host.count("gpus_per_process", config.host.gpus_per_process, 1, config.gpus, Presence::optional);
+        host.flag("cuda_graph", config.host.cuda_graph, Presence::optional);
+        host.refuse_unless(!config.host.cuda_graph || config.system.gpu.launch.graph_node > Time(0), "cuda_graph",
+                           fmt::format("expected false (gpu.launch.graph_node_ns of {} is not given), got true",
+                                       Json(config.system.name).dump()));
+      },
+      Presence::optional);
+  f.object(
+      "private",
+      [&](auto& parts) {
+        parts.flag("compute_units", config.private_parts.compute_units, Presence::optional);
+        parts.flag("cache", config.private_parts.cache, Presence::optional);
+        parts.flag("hbm", config.private_parts.hbm, Presence::optional);
+        parts.flag("links", config.private_parts.links, Presence::optional);
+      },
       Presence::optional);
   f.count("iterations", config.iterations, 1, 1000000, Presence::optional);
   f.choice("fidelity", config.fidelity, fidelity_table(), Presence::optional);
@@ -222,8 +237,9 @@ void read_nodes(JsonReader& top, RunConfig& config) {
 RunConfig read_run_config(const Json& document, const fs::path& file) {
   JsonReader top(document, file.string());
   // Asked for first, so that a misspelt key is named before what it leaves missing.
-  for (const char* key : {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "iterations",
-                          "fidelity", "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
+  for (const char* key :
+       {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "private", "iterations", "fidelity",
+        "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
     static_cast<void>(top.has(key));
   }
   top.finish();

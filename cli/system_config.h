@@ -57,7 +57,8 @@ struct RunConfig {
   std::variant<TraceWorkload, ModelWorkload, CollectiveWorkload> workload;
   DataParallelConfig scheme;  // name: data_parallel
   CollectiveWish collective;  // all_reduce: algorithm, protocol, channels, mover, registered
-  std::uint32_t gpus_per_process = 1;
+  HostSpec host;
+  PrivateParts private_parts;  // of communication: an experiment
   std::uint32_t iterations = 1;
   Fidelity fidelity = Fidelity::cycle;
   std::uint32_t threads = 1;

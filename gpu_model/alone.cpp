@@ -137,8 +137,7 @@ CalibrationSummary summarise(const Program& program, const std::vector<DemandFit
   return out;
 }
 
-std::vector<UndisturbedKernel> run_without_communication(const GpuWork& work, const GpuSpec& spec,
-                                                         std::int64_t& transactions) {
+std::vector<Time> run_without_communication(const GpuWork& work, const GpuSpec& spec, std::int64_t& transactions) {
   const ScriptedKernel nothing;
   GpuWork quiet = work;
   const std::vector<ProgramOp>& ops = work.program->ops;
@@ -148,14 +147,14 @@ std::vector<UndisturbedKernel> run_without_communication(const GpuWork& work, co
   Gpu gpu(GpuId{0}, spec, quiet, LinkPorts());
   run_alone(gpu);
   WEFT_CHECK(gpu.done(), "a program without communication ends");
-  std::vector<UndisturbedKernel> kernels(ops.size());
+  std::vector<Time> durations(ops.size());
   for (std::uint32_t i = 0; i < ops.size(); ++i) {
     if (ops[i].kind != ProgramOpKind::kernel) continue;
     const OpTimes& times = gpu.times()[i];
-    kernels[i] = {gpu.clock().to_time(times.end) - gpu.clock().to_time(times.start), gpu.ledger(OpId{i})};
+    durations[i] = gpu.clock().to_time(times.end) - gpu.clock().to_time(times.start);
   }
   transactions += gpu.statistics().memory_transactions;
-  return kernels;
+  return durations;
 }
 
 }  // namespace weft

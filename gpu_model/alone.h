@@ -38,19 +38,15 @@ struct CalibrationSummary {
 // `fits` as run_kernels_alone returns them; there may be more of them than operations.
 [[nodiscard]] CalibrationSummary summarise(const Program& program, const std::vector<DemandFit>& fits);
 
-// A kernel in the flow of the program: one after another as on the real run, but with collectives that end at once.
-// What communication costs is measured against this.
-struct UndisturbedKernel {
-  Time duration;  // 0 for operations that are no kernel
-  KernelLedger ledger;
-};
 struct AlonePass {
-  std::vector<DemandFit> fits;                 // by OpId
-  std::vector<UndisturbedKernel> undisturbed;  // by OpId
+  std::vector<DemandFit> fits;    // by OpId
+  std::vector<Time> undisturbed;  // by OpId
 };
 
-// By OpId. `work` is that of the GPU whose program was run alone; its collectives are left out.
-[[nodiscard]] std::vector<UndisturbedKernel> run_without_communication(const GpuWork& work, const GpuSpec& gpu,
-                                                                       std::int64_t& transactions);
+// What each kernel takes in the flow of the program, but with collectives that end at once: what communication costs is
+// measured against this. By OpId, 0 for operations that are no kernel. `work` is that of the GPU whose program was run
+// alone.
+[[nodiscard]] std::vector<Time> run_without_communication(const GpuWork& work, const GpuSpec& gpu,
+                                                          std::int64_t& transactions);
 
 }  // namespace weft

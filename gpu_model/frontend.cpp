@@ -6,12 +6,12 @@
 
 namespace weft {
 
-Frontend::Frontend(const Program& program, const LaunchSpec& launch, std::uint32_t gpus_per_process,
-                   const ClockDomain& clock)
+Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostSpec& host, const ClockDomain& clock)
     : program_(&program),
       host_issue_(clock.to_subcycles(launch.host_issue)),
-      collective_issue_(clock.to_subcycles(launch.host_collective_issue) * gpus_per_process),
+      collective_issue_(clock.to_subcycles(launch.host_collective_issue) * host.gpus_per_process),
       host_to_device_(clock.to_subcycles(launch.host_to_device)),
+      cuda_graph_(host.cuda_graph),
       clock_(clock),
       missing_(program.ops.size(), 0),
       times_(program.ops.size()) {
@@ -48,8 +48,17 @@ SubCycle Frontend::issue_time(const ProgramOp& op) const {
   return op.kind == ProgramOpKind::collective ? std::max(host_issue_, collective_issue_) : host_issue_;
 }
 
+bool Frontend::follows_in_graph(OpId op) const {
+  if (!cuda_graph_ || op.value == 0) return false;
+  const ProgramOp& before = program_->ops[op.value - 1];
+  const ProgramOp& next = program_->ops[op.value];
+  return before.kind != ProgramOpKind::host_wait && next.kind != ProgramOpKind::host_wait &&
+         before.iteration == next.iteration;
+}
+
 SubCycle Frontend::delay_before(std::size_t op) const {
   const ProgramOp& next = program_->ops[op];
+  if (follows_in_graph(OpId{static_cast<std::uint32_t>(op)})) return 0;
   return std::max(issue_time(next), clock_.to_subcycles(next.host_delay));
 }
 

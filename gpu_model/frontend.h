@@ -20,8 +20,8 @@ struct OpTimes {
 
 class Frontend {
  public:
-  // `gpus_per_process` GPUs share one host thread that issues their collectives one after another.
-  Frontend(const Program& program, const LaunchSpec& launch, std::uint32_t gpus_per_process, const ClockDomain& clock);
+  // GPUs of one process share a host thread that issues their collectives one after another.
+  Frontend(const Program& program, const LaunchSpec& launch, const HostSpec& host, const ClockDomain& clock);
 
   // What the host does next: it issues `op` so that it reaches the device at `arrives`, then comes back at `next_step`.
   // nullopt: it is at the end, or waits for operations; then completed() says when it goes on.
@@ -33,6 +33,9 @@ class Frontend {
   std::optional<Issue> step(SubCycle now);
   // The time of the first step; nullopt for an empty program.
   [[nodiscard]] std::optional<SubCycle> first_step() const;
+
+  // It came to the device together with the op before it, in one graph.
+  [[nodiscard]] bool follows_in_graph(OpId op) const;
 
   // The op has reached the device. True when nothing else holds it back.
   bool arrived(OpId op);
@@ -53,6 +56,7 @@ class Frontend {
   SubCycle host_issue_;
   SubCycle collective_issue_;
   SubCycle host_to_device_;
+  bool cuda_graph_;
   ClockDomain clock_;
   std::vector<std::uint32_t> missing_;
   std::vector<std::uint32_t> first_dependent_;  // by op, into dependents_

@@ -21,12 +21,13 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
       spec_(spec),
       clock_(spec.clock),
       work_(work),
-      frontend_(*work.program, spec.launch, work.gpus_per_process, clock_),
+      frontend_(*work.program, spec.launch, work.host, clock_),
       l2_(spec.l2, spec.hbm, spec.clock),
       ports_(std::move(ports)),
       request_latency_(static_cast<SubCycle>(static_cast<double>(hit_latency(spec)) * kRequestShare)),
       l1_latency_(cycles(std::int64_t{spec.compute_unit.l1_latency_cycles})),
       device_latency_(clock_.to_subcycles(spec.launch.device_latency)),
+      graph_node_(work.host.cuda_graph ? clock_.to_subcycles(spec.launch.graph_node) : device_latency_),
       flags_(work.flags),
       ledgers_(work.program->ops.size()),
       parts_left_(work.program->ops.size(), 0) {
@@ -50,6 +51,11 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
     u.from_links = response_latency_;
   }
   if (spec.engines) add_engines(*spec.engines);
+  if (work.private_parts.compute_units) {
+    private_units_ = static_cast<std::uint32_t>(units_.size());
+    for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.push_back(Unit(units_[u]));
+  }
+  l2_.make_private(work.private_parts.cache, work.private_parts.hbm);
   SubCycle notice = std::numeric_limits<SubCycle>::max();
   for (const ScriptedKernel* script : work.scripts) {
     if (script == nullptr || script->blocks() == 0) continue;
@@ -57,7 +63,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
   }
   const bool talks = notice != std::numeric_limits<SubCycle>::max();
   // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
-  collective_notice_ = talks ? clock_.to_time(notice + device_latency_) : microseconds(20);
+  collective_notice_ = talks ? clock_.to_time(notice + std::min(device_latency_, graph_node_)) : microseconds(20);
   if (const auto first = frontend_.first_step()) push(*first, Event{.kind = EventKind::host_step});
 }
 
@@ -114,7 +120,7 @@ void Gpu::advance(Time until) {
 void Gpu::sample(Time until) {
   while (sampled_ + kStatisticsPeriod <= until) {
     sampled_ += kStatisticsPeriod;
-    const HbmStatistics& hbm = l2_.hbm().statistics();
+    const HbmStatistics hbm = l2_.hbm_statistics();
     statistics_.hbm_bytes_by_period.push_back(hbm.read_bytes + hbm.write_bytes);
   }
 }

@@ -27,18 +27,22 @@ struct GpuWork {
   // By op: the part of a collective or copy; null for kernels.
   std::vector<const ScriptedKernel*> scripts;
   std::uint32_t flags = 0;  // counters that collectives meet at
-  std::uint32_t gpus_per_process = 1;
+  HostSpec host;
+  PrivateParts private_parts;
 };
 
-// Where the time of a kernel's blocks went: subcycles, summed over blocks, or over lines where it says so.
+// What communication held a kernel up with, booked while it ran: subcycles.
 struct KernelLedger {
-  double block_queue = 0;  // from the kernel's start to the block's
-  double block_resident = 0;
-  double pipe_wait = 0;   // for the pipe of the unit, behind other blocks
-  double slice_wait = 0;  // lines: for L2 slices behind other requests
-  double hbm_wait = 0;    // lines: for HBM channels behind other requests
-  double miss_time = 0;   // lines: what L2 misses add without any waiting
-  double lines = 0;
+  // Over all lines: from the unit to L2 and back, and what of it was for communication's requests.
+  double latency = 0;
+  double held_by_port = 0;  // the unit's, shared with a collective's block
+  double held_by_cache = 0;
+  double held_by_hbm = 0;
+  // Of the last block to end, those before it in its place, and the stores after it: the chain that the kernel took.
+  double stall = 0;          // for memory: nothing of the block in a pipe
+  double held_by_pipe = 0;   // for rounds of communication there
+  double held_by_links = 0;  // at the kernel's end, for communication's stores to other GPUs
+  bool displaced = false;    // a block of a collective kept one from a unit
 };
 
 struct GpuStatistics {
@@ -153,6 +157,8 @@ class Gpu final : public Chip {
     std::uint32_t next_flag_waiter = 0;
     std::uint32_t awaited = 0;            // what the flag must count to
     bool waits_for_flag = false;          // is in the list of a flag
+    SubCycle pipe_until = 0;              // its last round there is through
+    SubCycle pipe_time = 0;               // in which it had a round there
     std::unique_ptr<PhaseCursor> cursor;  // null: the phases come from the kernel's program
     Phase phase;
   };
@@ -160,7 +166,12 @@ class Gpu final : public Chip {
     std::uint32_t unit = 0;
     std::uint32_t kernel = 0;
     std::uint32_t agents_left = 0;
+    std::uint32_t agents = 0;
     SubCycle start = 0;
+    SubCycle pipe_time = 0;  // summed over agents
+    // As in the ledger: of this block and of those whose place it took over.
+    SubCycle stall = 0;
+    double held_by_pipe = 0;
   };
   struct Running {
     OpId op;
@@ -169,6 +180,7 @@ class Gpu final : public Chip {
     BlockNeeds needs;
     std::int32_t priority = 0;
     bool communication = false;
+    bool on_units = true;  // its blocks take places on compute units
     Executor executor = Executor::compute_units;
     std::uint64_t blocks = 0;
     std::uint64_t next_block = 0;
@@ -176,6 +188,8 @@ class Gpu final : public Chip {
     std::uint64_t stores_out = 0;
     SubCycle start = 0;
     SubCycle last_acknowledge = 0;
+    SubCycle last_block_end = 0;
+    std::uint64_t flushes = 0;   // its end waits until so many stores to other GPUs are acknowledged
     std::uint32_t sequence = 0;  // number of the launch: tells kernels apart in L1
   };
   // Writes of other GPUs that are done but not yet acknowledged: acknowledgements are collected for a while.
@@ -205,10 +219,11 @@ class Gpu final : public Chip {
   [[nodiscard]] std::uint32_t engine_unit(Executor executor, std::uint64_t block) const;
   void end_op(std::uint32_t kernel);
   void dispatch(std::uint32_t kernel);
-  void dispatch_on(std::uint32_t unit);
-  bool place_block(std::uint32_t kernel, std::uint32_t unit);
+  void dispatch_on(std::uint32_t unit, const Block& left);
+  bool place_block(std::uint32_t kernel, std::uint32_t unit, const Block* left = nullptr);
   void end_block(std::uint32_t block);
   void end_kernel_if_drained(std::uint32_t kernel);
+  void remote_stores_done(std::uint32_t count, SubCycle when);
   void account_unit(std::uint32_t unit);
 
   // gpu_agents.cpp: warps
@@ -248,8 +263,9 @@ class Gpu final : public Chip {
   void flush_acknowledge(std::uint32_t place, SubCycle when);
   void submit(const Packet& packet, std::uint16_t bundle);
   void give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when);
-  static L2Cache::Lines lines_of(const Event& event, const Unit& unit);
+  static L2Cache::Lines lines_of(const Event& event, const Unit& unit, bool communication);
   void count_communication(const L2Cache::Access& access, std::uint32_t lines, bool communication);
+  void book(OpId op, const L2Cache::Access& access, std::uint32_t lines, SubCycle back);
   std::uint32_t keep(const Packet& packet);
 
   GpuId id_;
@@ -266,8 +282,11 @@ class Gpu final : public Chip {
   SubCycle poll_wait_;         // from a change in L2 to the poll that sees it, on average
   SubCycle l1_latency_;
   SubCycle device_latency_;
+  SubCycle graph_node_;              // device_latency_, unless kernels are launched as graphs
+  std::uint32_t private_units_ = 0;  // the first of them; 0: none
 
-  // Compute units, then the copy engine of the host link, copy engines between GPUs, the endpoint engine.
+  // Compute units, then the copy engine of the host link, copy engines between GPUs, the endpoint engine, private
+  // compute units of communication.
   std::vector<Unit> units_;
   std::vector<Agent> agents_;
   std::vector<std::uint32_t> free_agents_;
@@ -282,6 +301,9 @@ class Gpu final : public Chip {
   std::vector<std::uint32_t> free_packets_;
   std::vector<Acknowledgement> acknowledgements_;
   std::vector<OpId> ready_;
+  std::vector<std::uint32_t> flushing_;  // kernels at their end that wait for stores to other GPUs, in order
+  std::uint64_t remote_stores_ = 0;      // issued so far, in lines
+  std::uint64_t remote_acknowledged_ = 0;
   std::uint32_t next_unit_ = 0;
   std::uint32_t launches_ = 0;
   std::uint32_t collectives_ = 0;  // started or about to be, until they end

@@ -125,9 +125,16 @@ void Gpu::rounds_complete(std::uint32_t index) {
       continue;
     }
     SubCycle& pipe_free = units_[agent.unit].pipe_free[static_cast<std::size_t>(phase.pipe)];
+    WorkAhead& ahead = units_[agent.unit].pipe_ahead[static_cast<std::size_t>(phase.pipe)];
     const SubCycle start = std::max(pipe_free, now());
-    ledgers_[running_[agent.kernel].op.value].pipe_wait += static_cast<double>(start - now());
+    if (running_[agent.kernel].communication) {
+      ahead.add(now(), pipe_free, phase.compute);
+    } else {
+      blocks_[agent.block].held_by_pipe += ahead.communication(now(), pipe_free) * static_cast<double>(start - now());
+    }
     pipe_free = start + phase.compute;
+    agent.pipe_time += pipe_free - std::max(now(), agent.pipe_until);
+    agent.pipe_until = pipe_free;
     push(pipe_free, Event{.kind = EventKind::computed, .agent = index});
   }
 }
@@ -227,7 +234,10 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
                               : stream.adds ? PacketKind::update
                                             : PacketKind::write);
     event.kind = EventKind::egress;
-    if (!is_load) event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
+    if (!is_load) {
+      event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
+      remote_stores_ += count;
+    }
     crossing = unit.to_links;
     by_port = !unit.at_link_port;
   } else if (in_sram(event.line)) {
@@ -288,6 +298,7 @@ void Gpu::finish_agent(std::uint32_t index) {
   agent.finished = true;
   agent.cursor.reset();
   const std::uint32_t block = agent.block;
+  blocks_[block].pipe_time += agent.pipe_time;
   if (agent.stores_out == 0) free_agents_.push_back(index);  // else when the last one is done
   if (--blocks_[block].agents_left == 0) end_block(block);
 }

@@ -21,7 +21,8 @@ void Gpu::host_step() {
 void Gpu::make_ready(OpId op) {
   const ProgramOp& described = frontend_.program().ops[op.value];
   if (described.kind == ProgramOpKind::collective) ++collectives_;
-  push(now() + device_latency_ + clock_.to_subcycles(described.start_delay),
+  const SubCycle latency = frontend_.follows_in_graph(op) ? graph_node_ : device_latency_;
+  push(now() + latency + clock_.to_subcycles(described.start_delay),
        Event{.kind = EventKind::op_starts, .agent = op.value});
 }
 
@@ -37,7 +38,7 @@ void Gpu::start_op(OpId op) {
 std::uint32_t Gpu::engine_unit(Executor executor, std::uint64_t block) const {
   switch (executor) {
     case Executor::compute_units:
-      return 0;
+      return private_units_ + static_cast<std::uint32_t>(block % spec_.compute_units);
     case Executor::host_copy_engine:
       return spec_.compute_units;
     case Executor::copy_engine:
@@ -45,7 +46,7 @@ std::uint32_t Gpu::engine_unit(Executor executor, std::uint64_t block) const {
       return spec_.compute_units + 1 + static_cast<std::uint32_t>(block % spec_.engines->copy_engine.engines);
     case Executor::endpoint_engine:
       WEFT_CHECK(spec_.engines.has_value(), "a GPU without an endpoint engine");
-      return static_cast<std::uint32_t>(units_.size() - 1);
+      return spec_.compute_units + 1 + spec_.engines->copy_engine.engines;
   }
   throw InternalError("unknown executor");
 }
@@ -74,6 +75,8 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
     kernel.script = script;
     kernel.communication = described.kind == ProgramOpKind::collective;
     kernel.executor = script->executor;
+    kernel.on_units =
+        script->executor == Executor::compute_units && !(kernel.communication && work_.private_parts.compute_units);
     kernel.needs = block_needs(spec_.compute_unit, kernel.script->threads_per_block,
                                kernel.script->registers_per_thread, kernel.script->shared_memory_bytes);
     kernel.blocks = kernel.script->blocks();
@@ -108,7 +111,7 @@ void Gpu::end_op(std::uint32_t slot) {
 // Breadth first: one block a unit and pass, as long as one fits anywhere.
 void Gpu::dispatch(std::uint32_t slot) {
   Running& kernel = running_[slot];
-  if (kernel.executor != Executor::compute_units) {
+  if (!kernel.on_units) {
     while (kernel.next_block < kernel.blocks) place_block(slot, engine_unit(kernel.executor, kernel.next_block));
     return;
   }
@@ -123,18 +126,21 @@ void Gpu::dispatch(std::uint32_t slot) {
 }
 
 // A block has left the unit: kernels take the place in the order of priority and age.
-void Gpu::dispatch_on(std::uint32_t unit) {
+void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
   for (const std::uint32_t slot : active_) {
-    while (running_[slot].next_block < running_[slot].blocks && place_block(slot, unit)) {
+    while (running_[slot].next_block < running_[slot].blocks && place_block(slot, unit, &left)) {
     }
   }
 }
 
-bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index) {
+bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block* left) {
   Running& kernel = running_[slot];
   Unit& unit = units_[unit_index];
-  if (kernel.executor == Executor::compute_units) {
-    if (!unit.slots.fits(kernel.needs)) return false;
+  if (kernel.on_units) {
+    if (!unit.slots.fits(kernel.needs)) {
+      if (unit.communication_blocks > 0) ledgers_[kernel.op.value].displaced = true;
+      return false;
+    }
     account_unit(unit_index);
     unit.slots.take(kernel.needs);
     ++(kernel.communication ? unit.communication_blocks : unit.compute_blocks);
@@ -152,8 +158,13 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index) {
   const BlockPrograms* programs = kernel.script == nullptr ? nullptr : kernel.script->programs.get();
   const auto block_number = static_cast<std::uint32_t>(number);
   const std::uint32_t groups = programs == nullptr ? 1 : programs->groups(block_number);
-  blocks_[block] = {unit_index, slot, groups, distributor_free_};
-  ledgers_[kernel.op.value].block_queue += static_cast<double>(distributor_free_ - kernel.start);
+  Block& placed = blocks_[block];
+  placed = Block{.unit = unit_index, .kernel = slot, .agents_left = groups, .agents = groups};
+  placed.start = distributor_free_;
+  if (left != nullptr && left->kernel == slot) {
+    placed.stall = left->stall;
+    placed.held_by_pipe = left->held_by_pipe;
+  }
   for (std::uint32_t group = 0; group < groups; ++group) {
     std::uint32_t index = 0;
     if (free_agents_.empty()) {
@@ -185,26 +196,55 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index) {
 }
 
 void Gpu::end_block(std::uint32_t index) {
-  const Block block = blocks_[index];
+  Block block = blocks_[index];
   free_blocks_.push_back(index);
   Running& kernel = running_[block.kernel];
-  ++kernel.blocks_done;
-  ledgers_[kernel.op.value].block_resident += static_cast<double>(now() - block.start);
-  if (kernel.executor == Executor::compute_units) {
+  block.stall += now() - block.start - block.pipe_time / block.agents;
+  if (++kernel.blocks_done == kernel.blocks) {
+    KernelLedger& ledger = ledgers_[kernel.op.value];
+    ledger.stall = static_cast<double>(block.stall);
+    ledger.held_by_pipe = block.held_by_pipe;
+    kernel.last_block_end = now();
+  }
+  if (kernel.on_units) {
     account_unit(block.unit);
     Unit& unit = units_[block.unit];
     unit.slots.release(kernel.needs);
     --(kernel.communication ? unit.communication_blocks : unit.compute_blocks);
-    dispatch_on(block.unit);
+    dispatch_on(block.unit, block);
   }
   end_kernel_if_drained(block.kernel);
 }
 
 // A kernel has ended when its blocks are through and what they stored is done.
 void Gpu::end_kernel_if_drained(std::uint32_t slot) {
-  const Running& kernel = running_[slot];
+  Running& kernel = running_[slot];
   if (kernel.blocks_done != kernel.blocks || kernel.stores_out != 0) return;
-  push(std::max(now(), kernel.last_acknowledge), Event{.kind = EventKind::op_ends, .agent = slot});
+  const SubCycle drained = std::max(now(), kernel.last_acknowledge);
+  ledgers_[kernel.op.value].stall += static_cast<double>(drained - kernel.last_block_end);
+  // The flush at its end is a fence for all stores that are under way on the GPU, unless communication has a memory
+  // synchronization domain of its own (CUDA programming guide, Memory Synchronization Domains).
+  const bool flushes = spec_.sync_domains == 1 && kernel.script == nullptr && !work_.private_parts.links;
+  if (!flushes || remote_acknowledged_ == remote_stores_) {
+    push(drained, Event{.kind = EventKind::op_ends, .agent = slot});
+    return;
+  }
+  kernel.flushes = remote_stores_;
+  kernel.last_acknowledge = drained;
+  flushing_.push_back(slot);
+}
+
+// Which stores an acknowledgement is for is not told apart: the fence is over when as many are done as were issued
+// before it.
+void Gpu::remote_stores_done(std::uint32_t count, SubCycle when) {
+  remote_acknowledged_ += count;
+  while (!flushing_.empty() && running_[flushing_.front()].flushes <= remote_acknowledged_) {
+    const Running& kernel = running_[flushing_.front()];
+    const SubCycle end = std::max(kernel.last_acknowledge, when);
+    ledgers_[kernel.op.value].held_by_links += static_cast<double>(end - kernel.last_acknowledge);
+    push(end, Event{.kind = EventKind::op_ends, .agent = flushing_.front()});
+    flushing_.erase(flushing_.begin());
+  }
 }
 
 void Gpu::account_unit(std::uint32_t index) {

@@ -21,28 +21,41 @@ void Gpu::count_communication(const L2Cache::Access& access, std::uint32_t lines
   if (communication) statistics_.communication_fetched_bytes += access.fetched_bytes;
 }
 
-L2Cache::Lines Gpu::lines_of(const Event& event, const Unit& unit) {
+L2Cache::Lines Gpu::lines_of(const Event& event, const Unit& unit, bool communication) {
   return {.first = event.line,
           .count = event.lines,
           .first_sectors = event.first_sectors,
           .last_sectors = event.last_sectors,
-          .partition = unit.partition};
+          .partition = unit.partition,
+          .communication = communication};
+}
+
+// An answer that is back at the unit at `back`: what it took, and what of that communication cost.
+void Gpu::book(OpId op, const L2Cache::Access& access, std::uint32_t lines, SubCycle back) {
+  KernelLedger& ledger = ledgers_[op.value];
+  ledger.latency += static_cast<double>((back - now() + request_latency_) * lines);
+  ledger.held_by_cache += access.held_by_cache;
+  ledger.held_by_hbm += access.held_by_hbm;
 }
 
 void Gpu::on_load_at_l2(const Event& event) {
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
-  KernelLedger& ledger = ledgers_[kernel.op.value];
   // The unit's port sends the lines one after another.
-  const L2Cache::Access access = l2_.read(lines_of(event, unit), now(), unit.load_request_time);
+  const L2Cache::Access access = l2_.read(lines_of(event, unit, kernel.communication), now(), unit.load_request_time);
   count_communication(access, event.lines, kernel.communication);
-  ledger.slice_wait += static_cast<double>(access.slice_wait);
-  ledger.hbm_wait += static_cast<double>(access.hbm_wait);
-  ledger.miss_time += static_cast<double>(access.miss_time);
-  ledger.lines += event.lines;
-  unit.in_free += unit.port_line_time * event.lines;
-  unit.in_free = std::max(unit.in_free, access.done + response_latency_);
+  const SubCycle comes = access.done + response_latency_;
+  const SubCycle port_time = unit.port_line_time * event.lines;
+  if (kernel.communication) {
+    unit.in_ahead.add(comes, unit.in_free, port_time);
+  } else {
+    ledgers_[kernel.op.value].held_by_port +=
+        unit.in_ahead.communication(comes, unit.in_free) * event.lines *
+        static_cast<double>(std::max<SubCycle>(unit.in_free + port_time - comes, 0));
+  }
+  unit.in_free = std::max(unit.in_free + port_time, comes);
+  book(kernel.op, access, event.lines, unit.in_free);
   push(unit.in_free, Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
 }
 
@@ -56,9 +69,9 @@ void Gpu::on_store_at_l2(const Event& event) {
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   const Unit& unit = units_[agent.unit];
-  const L2Cache::Access access = l2_.write(lines_of(event, unit), kernel.communication, now(), unit.port_line_time);
+  const L2Cache::Access access = l2_.write(lines_of(event, unit, kernel.communication), now(), unit.port_line_time);
   count_communication(access, event.lines, kernel.communication);
-  ledgers_[kernel.op.value].slice_wait += static_cast<double>(access.slice_wait);
+  book(kernel.op, access, event.lines, access.done + response_latency_);
   stores_done(event.agent, event.lines, access.done + response_latency_);
 }
 
@@ -115,7 +128,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
     case PacketKind::read:
     case PacketKind::multicast_read: {
       WEFT_CHECK(!in_sram(packet.line), "another GPU read the endpoint engine's memory");
-      const L2Cache::Access access = l2_.read({.first = packet.line}, now());
+      const L2Cache::Access access = l2_.read({.first = packet.line, .communication = true}, now());
       count_communication(access, 1, true);
       give_credit(packet, bundle, access.started);
       send_reply(packet, packet.kind == PacketKind::read ? PacketKind::read_reply : PacketKind::partial_reply, bundle,
@@ -152,6 +165,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
     case PacketKind::acknowledge:
       give_credit(packet, bundle, now());
       stores_done(packet.agent, packet.count, now() + units_[agents_[packet.agent].unit].from_links);
+      remote_stores_done(packet.count, now());
       return;
     case PacketKind::partial_reply:
       break;
@@ -165,7 +179,7 @@ SubCycle Gpu::write_came(const Packet& packet, SubCycle& started) {
   if (in_sram(packet.line)) return access_sram(lines);
   L2Cache::Access access;
   if (packet.kind != PacketKind::update) {
-    access = l2_.write({.first = packet.line, .count = lines}, true, now());
+    access = l2_.write({.first = packet.line, .count = lines, .communication = true}, now());
   } else {
     for (std::uint32_t i = 0; i < lines; ++i) {
       const L2Cache::Access one = l2_.update(packet.line + i, now());

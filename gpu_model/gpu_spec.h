@@ -59,6 +59,13 @@ struct LaunchSpec {
   Time host_issue;             // host time for one launch call
   Time host_to_device;         // from the host's call to the device front end
   Time host_collective_issue;  // host time to issue a collective, for each GPU its process drives
+  Time graph_node;             // as device_latency, of a kernel behind another one of its CUDA graph
+};
+
+// How the host launches.
+struct HostSpec {
+  std::uint32_t gpus_per_process = 1;  // GPUs that share a host thread
+  bool cuda_graph = false;             // what is issued between two host waits of an iteration is launched as one graph
 };
 
 // DMA engines that copy between GPUs. They cannot add.
@@ -97,6 +104,14 @@ struct GpuEngines {
   NearMemorySpec near_memory;
 };
 
+// What communication gets a second time, for itself alone: experiments that show what sharing it costs.
+struct PrivateParts {
+  bool compute_units = false;
+  bool cache = false;
+  bool hbm = false;
+  bool links = false;  // its stores to other GPUs are no business of a kernel's fence
+};
+
 struct GpuSpec {
   std::string name;
   std::uint32_t compute_units = 0;
@@ -105,6 +120,9 @@ struct GpuSpec {
   L2Spec l2;
   HbmSpec hbm;
   LaunchSpec launch;
+  // Memory synchronization domains: with one, the fence at a kernel's end waits for communication's stores to other
+  // GPUs too; with more, the library runs in one of its own. 0: not known, as with several.
+  std::uint32_t sync_domains = 0;
   Bandwidth host_link;                // PCIe or C2C, each way
   std::optional<GpuEngines> engines;  // that can move collectives; compute units always can
 };

@@ -86,7 +86,8 @@ void Hbm::open_row(Channel& at, Bank& bank, std::uint32_t row, BusTime now) {
   bank.closes = precharge + row_cycle_;
 }
 
-Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now) {
+Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now,
+                    bool communication) {
   const std::uint32_t row = line / lines_per_row_;
   Channel& at = channels_[channel];
   Bank& bank = banks_[bank_of(channel, row)];
@@ -94,6 +95,12 @@ Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sec
   const std::int64_t first = slot_at_or_after(arrival);
   advance(at, first);
   statistics_.read_bytes += std::int64_t{sectors} * kSectorBytes;
+  double ahead = 0;
+  if (communication) {
+    at.ahead.add(first, at.bus.work_end(), sectors);
+  } else {
+    ahead = at.ahead.communication(first, at.bus.work_end());
+  }
   std::int64_t last = 0;
   // The row before is open until the precharge; free bursts follow closely, or it is not worth the while.
   const std::int64_t precharge = (bank.open_from - row_miss_) >> kSlotShift;
@@ -112,13 +119,15 @@ Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sec
   }
   accept_later(at);
   const SubCycle data = subcycles(last + 1);
-  return {data + latency_, data - now - subcycles(sectors)};
+  const SubCycle waited = data - now - subcycles(sectors);
+  return {data + latency_, waited, ahead * static_cast<double>(waited)};
 }
 
-void Hbm::write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now) {
+void Hbm::write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now, bool communication) {
   const std::uint32_t row = line / lines_per_row_;
   Channel& at = channels_[channel];
   statistics_.write_bytes += std::int64_t{sectors} * kSectorBytes;
+  if (communication) at.ahead.add(slot_at_or_after(bus_time(now)), at.bus.work_end(), sectors);
   std::uint32_t entry = at.queued_rows;
   while (entry > 0 && at.rows[entry - 1] != row) --entry;  // most likely the row came last
   if (entry == 0) {
@@ -186,7 +195,7 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
 }
 
 void Hbm::update(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, std::uint32_t cost, SubCycle now) {
-  write(channel, line, sectors * cost, now);
+  write(channel, line, sectors * cost, now, true);
   statistics_.write_bytes -= std::int64_t{sectors} * (cost - 1) * kSectorBytes;  // the bus carries them once
 }
 

@@ -21,6 +21,7 @@
 #include "gpu_model/clock_domain.h"
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/slot_calendar.h"
+#include "gpu_model/work_ahead.h"
 
 namespace weft {
 
@@ -41,20 +42,27 @@ class Hbm {
   struct Read {
     SubCycle done = 0;    // the data is at the L2 slice
     SubCycle waited = 0;  // of that, beyond an access to an open row: for other requests and to open the row
+    double held = 0;      // of that, for communication's requests
   };
   // Reads `sectors` of the channel's line `line`, and of those behind it in the same row, at `now`. A channel's calls
   // come in ascending `now`; an earlier one counts as of the slot of the one before.
-  Read read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now);
+  Read read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now, bool communication = false);
   void prefetch(std::uint32_t channel, std::uint32_t line) const {
     __builtin_prefetch(&banks_[bank_of(channel, line / lines_per_row_)], 1);
   }
   // Queues a write of `sectors`; full batches are drained.
-  void write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now);
+  void write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now,
+             bool communication = false);
   // Queues sectors that are added to where they stand: each takes the time of `cost` writes.
   void update(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, std::uint32_t cost, SubCycle now);
   // When the channel can take another request, given its bounded queue; at most `now` when it can at once. Good to 64
   // sectors: the calendar counts by words.
   [[nodiscard]] SubCycle accepts_from(std::uint32_t channel) const { return channels_[channel].accepts; }
+  // The share of communication in what the channel has to do at `now`.
+  [[nodiscard]] double communication_ahead(std::uint32_t channel, SubCycle now) {
+    Channel& at = channels_[channel];
+    return at.ahead.communication(slot_at_or_after(bus_time(now)), at.bus.work_end());
+  }
 
   // Forgets what is under way: the state of an idle memory at time 0, rows closed.
   void rest();
@@ -75,6 +83,7 @@ class Hbm {
   };
   struct Channel {
     SlotCalendar<8> bus;
+    WorkAhead ahead;  // in slots
     SubCycle accepts = 0;
     std::int64_t next_refresh = 0;  // slot
     std::int64_t writes_end = -1;   // slot after the last write

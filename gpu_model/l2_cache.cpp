@@ -11,6 +11,7 @@ namespace weft {
 namespace {
 constexpr std::uint32_t kFillEntries = 16;  // of a slice, direct-mapped: a lost one only makes a secondary miss a hit
 constexpr std::uint32_t kRotations = 256;
+constexpr std::uint32_t kLostLines = 4096;  // of a slice, as many as an A100's holds
 // Set bits of a mask of sectors; a table, since the baseline instruction set has no count.
 constexpr std::array<std::uint8_t, 16> kSectorCount = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
 
@@ -74,23 +75,64 @@ void L2Cache::prefetch(LineAddress first, std::uint32_t count) const {
   }
 }
 
-L2Tags::Way& L2Cache::allocate(L2Tags::Address& address, Place at, SubCycle now) {
-  const L2Tags::Inserted inserted = tags_.insert(address, at.slice, at.line);
+void L2Cache::make_private(bool cache, bool hbm) {
+  if (cache) {
+    own_tags_ = tags_;
+    slices_.resize(2 * slices_.size());
+    fills_.resize(2 * fills_.size());
+  }
+  if (hbm) own_hbm_ = hbm_;
+}
+
+HbmStatistics L2Cache::hbm_statistics() const {
+  HbmStatistics sum = hbm_.statistics();
+  if (!own_hbm_) return sum;
+  const HbmStatistics& own = own_hbm_->statistics();
+  sum.read_bytes += own.read_bytes;
+  sum.write_bytes += own.write_bytes;
+  sum.row_hits += own.row_hits;
+  sum.row_misses += own.row_misses;
+  return sum;
+}
+
+L2Tags::Way* L2Cache::find(const L2Tags::Address& address, Place at, bool communication) {
+  L2Tags::Way* const found = tags(communication).find(address);
+  if (found != nullptr || !own_tags_) return found;
+  L2Tags& others = tags(!communication);
+  return others.find(others.address(at.slice, at.line));
+}
+
+L2Tags::Way& L2Cache::allocate(L2Tags::Address& address, Place at, bool communication, SubCycle now) {
+  const L2Tags::Inserted inserted = tags(communication).insert(address, at.slice, at.line);
+  if (communication && !own_tags_ && inserted.evicted != 0) {
+    if (lost_.empty()) lost_.resize(std::size_t{slices_count_} * kLostLines);
+    lost_[std::size_t{at.slice} * kLostLines + inserted.evicted_line % kLostLines] = inserted.evicted_line + 1;
+  }
   write_back(inserted.evicted, {at.slice, inserted.evicted_line}, now);
   return *inserted.way;
+}
+
+bool L2Cache::lost(Place at) {
+  if (lost_.empty()) return false;
+  std::uint32_t& place = lost_[std::size_t{at.slice} * kLostLines + at.line % kLostLines];
+  if (place != at.line + 1) return false;
+  place = 0;
+  return true;
 }
 
 void L2Cache::write_back(L2Tags::Way way, Place at, SubCycle now) {
   if (L2Tags::dirty(way) == 0) return;
   const std::uint32_t sectors = kSectorCount[L2Tags::dirty(way)];
-  hbm_.write(channel_of(at), channel_line(at), sectors, now);
-  if ((way & L2Tags::kCommunication) != 0) communication_write_back_bytes_ += sectors * kSectorBytes;
+  const bool communication = (way & L2Tags::kCommunication) != 0;
+  hbm(communication).write(channel_of(at), channel_line(at), sectors, now, communication);
+  if (communication) communication_write_back_bytes_ += sectors * kSectorBytes;
 }
 
 void L2Cache::rest() {
   std::fill(slices_.begin(), slices_.end(), Slice{});
   std::fill(fills_.begin(), fills_.end(), Fill{});
   statistics_ = {};
+  lost_.clear();
   communication_write_back_bytes_ = 0;
   hbm_.rest();
 }
@@ -112,22 +154,25 @@ void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::
   const std::uint32_t channel_line_of_first = channel_line(at);
   const std::uint32_t chunk = at.line >> kChunkShift;
   const SubCycle far = far_latency(at, lines);
-  Slice& slice = slices_[at.slice];
-  Fill& fill = fills_[std::size_t{at.slice} * kFillEntries + chunk % kFillEntries];
-  L2Tags::Address address = tags_.address(at.slice, at.line);
-  SubCycle free = std::max(slice.free, hbm_.accepts_from(channel));
+  const std::size_t slice_index = slice_of(at, lines.communication);
+  Slice& slice = slices_[slice_index];
+  Fill& fill = fills_[slice_index * kFillEntries + chunk % kFillEntries];
+  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
+  SubCycle free = take(slice, channel, arrival, lines, to - from, access);
   SubCycle miss_from = 0;
+  bool lost_one = false;
   std::uint32_t missing_lines = 0;
   std::uint32_t missing_sectors = 0;
   for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
-    if (i != from) tags_.next(address, at.slice, at.line);
+    if (i != from) tags(lines.communication).next(address, at.slice, at.line);
     const std::uint32_t sectors = sectors_of(lines, i);
     const SubCycle start = std::max(arrival, free);
     if (i == 0) access.started = start;
     access.slice_wait += start - arrival;
     free = start + sector_time_ * kSectorCount[sectors];
-    L2Tags::Way* const found = tags_.find(address);
-    L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, start);
+    L2Tags::Way* const found = find(address, at, lines.communication);
+    if (found == nullptr && !lines.communication) lost_one = lost(at) || lost_one;
+    L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, lines.communication, start);
     const std::uint32_t missing = sectors & ~L2Tags::valid(way);
     if (missing != 0) {
       way |= missing << 4;
@@ -135,7 +180,6 @@ void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::
       ++missing_lines;
       missing_sectors += kSectorCount[missing];
     } else if (fill.chunk == chunk && fill.ready > free) {
-      access.miss_time += fill.ready - free;
       access.done = std::max(access.done, fill.ready + far);
     }
   }
@@ -144,20 +188,40 @@ void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::
   statistics_.hits += to - from - missing_lines;
   statistics_.misses += missing_lines;
   if (missing_lines == 0) return;
-  const Hbm::Read fetched = hbm_.read(channel, channel_line_of_first, missing_sectors, miss_from);
-  access.hbm_wait += fetched.waited * missing_lines;
-  access.miss_time += (fetched.done - miss_from - fetched.waited) * missing_lines;
+  const Hbm::Read fetched =
+      hbm(lines.communication).read(channel, channel_line_of_first, missing_sectors, miss_from, lines.communication);
+  if (lost_one) {
+    access.held_by_cache += static_cast<double>((fetched.done - miss_from) * missing_lines);
+  } else {
+    access.held_by_hbm += fetched.held * missing_lines;
+  }
   access.done = std::max(access.done, fetched.done + far);
   access.fetched_bytes += missing_sectors * kSectorBytes;
   fill = {chunk, fetched.done};
 }
 
-L2Cache::Access L2Cache::write(const Lines& lines, bool communication, SubCycle now, SubCycle spacing) {
+SubCycle L2Cache::take(Slice& slice, std::uint32_t channel, SubCycle arrival, const Lines& lines, std::uint32_t count,
+                       Access& access) {
+  Hbm& memory = hbm(lines.communication);
+  const SubCycle accepts = memory.accepts_from(channel);
+  if (lines.communication) {
+    slice.ahead.add(arrival, slice.free, sector_time_ * kSectorCount[15] * count);
+  } else {
+    const SubCycle by_slice = std::max<SubCycle>(slice.free - arrival, 0);
+    access.held_by_cache += slice.ahead.communication(arrival, slice.free) * static_cast<double>(by_slice) * count;
+    if (const SubCycle by_hbm = accepts - std::max(arrival, slice.free); by_hbm > 0) {
+      access.held_by_hbm += memory.communication_ahead(channel, arrival) * static_cast<double>(by_hbm) * count;
+    }
+  }
+  return std::max(slice.free, accepts);
+}
+
+L2Cache::Access L2Cache::write(const Lines& lines, SubCycle now, SubCycle spacing) {
   Access access;
   for (std::uint32_t from = 0; from < lines.count;) {
     const Place at = place(lines.first + from);
     const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
-    write_chunk(at, lines, from, to, communication, now + from * spacing, spacing, access);
+    write_chunk(at, lines, from, to, now + from * spacing, spacing, access);
     from = to;
   }
   return access;
@@ -165,37 +229,38 @@ L2Cache::Access L2Cache::write(const Lines& lines, bool communication, SubCycle 
 
 L2Cache::Access L2Cache::update(LineAddress line, SubCycle now) {
   const Place at = place(line);
-  Slice& slice = slices_[at.slice];
+  Slice& slice = slices_[slice_of(at, true)];
   Access access;
-  access.started = std::max({now, slice.free, hbm_.accepts_from(channel_of(at))});
+  access.started = std::max({now, slice.free, hbm(true).accepts_from(channel_of(at))});
   access.slice_wait = access.started - now;
+  slice.ahead.add(now, slice.free, sector_time_ * kSectorCount[15]);
   slice.free = access.started + sector_time_ * kSectorCount[15];
   access.done = slice.free;
-  if (L2Tags::Way* const way = tags_.find(tags_.address(at.slice, at.line)); way != nullptr) {
+  if (L2Tags::Way* const way = find(tags(true).address(at.slice, at.line), at, true); way != nullptr) {
     write_back(*way, at, access.started);
     *way &= ~(L2Tags::kCommunication | 0xFFU);  // its sectors are in memory only
   }
-  hbm_.update(channel_of(at), channel_line(at), kSectorCount[15], update_cost_, access.started);
+  hbm(true).update(channel_of(at), channel_line(at), kSectorCount[15], update_cost_, access.started);
   communication_write_back_bytes_ += kLineBytes;
   return access;
 }
 
-void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, bool communication,
-                          SubCycle arrival, SubCycle spacing, Access& access) {
+void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
+                          SubCycle spacing, Access& access) {
   const SubCycle far = far_latency(at, lines);
-  const L2Tags::Way owner = communication ? L2Tags::kCommunication : 0;
-  Slice& slice = slices_[at.slice];
-  L2Tags::Address address = tags_.address(at.slice, at.line);
-  SubCycle free = std::max(slice.free, hbm_.accepts_from(channel_of(at)));
+  const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
+  Slice& slice = slices_[slice_of(at, lines.communication)];
+  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
+  SubCycle free = take(slice, channel_of(at), arrival, lines, to - from, access);
   for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
-    if (i != from) tags_.next(address, at.slice, at.line);
+    if (i != from) tags(lines.communication).next(address, at.slice, at.line);
     const std::uint32_t sectors = sectors_of(lines, i);
     const SubCycle start = std::max(arrival, free);
     if (i == 0) access.started = start;
     access.slice_wait += start - arrival;
     free = start + sector_time_ * kSectorCount[sectors];
-    L2Tags::Way* const found = tags_.find(address);
-    L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, start);
+    L2Tags::Way* const found = find(address, at, lines.communication);
+    L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, lines.communication, start);
     way = (way & ~L2Tags::kCommunication) | sectors << 4 | sectors | owner;
   }
   slice.free = free;

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gpu_model/hbm.h"
 #include "gpu_model/l2_tags.h"
+#include "gpu_model/work_ahead.h"
 #include "network/packet.h"
 
 namespace weft {
@@ -29,22 +31,24 @@ class L2Cache {
     std::uint32_t last_sectors = 15;
     // The half of the chip that asks: 0 or 1, or none, which is near to both.
     std::uint32_t partition = kNoPartition;
+    bool communication = false;  // who asks, or whose data it is: to tell who held whom up
   };
   static constexpr std::uint32_t kNoPartition = 2;
   struct Access {
     SubCycle started = 0;  // a slice took the first line; what held a buffer place for it may give that free
     SubCycle done = 0;     // all data at the slices' outputs, or all writes accepted
     // Summed over lines:
-    SubCycle slice_wait = 0;          // for the slice
-    SubCycle hbm_wait = 0;            // for other requests at the HBM channel
-    SubCycle miss_time = 0;           // what the miss added without any waiting
+    SubCycle slice_wait = 0;  // for the slice
+    // What communication cost them: its requests ahead at the slice, or lines that it put out of the cache; its
+    // requests ahead at the HBM channel. 0 for its own.
+    double held_by_cache = 0;
+    double held_by_hbm = 0;
     std::uint32_t fetched_bytes = 0;  // from HBM
   };
   // Lines that arrive `spacing` after one another, the first at `now`. What misses of a chunk is fetched together.
   // Calls come in ascending `now`.
   Access read(const Lines& lines, SubCycle now, SubCycle spacing = 0);
-  // `communication`: whose data it is, to tell whose write-back it will be.
-  Access write(const Lines& lines, bool communication, SubCycle now, SubCycle spacing = 0);
+  Access write(const Lines& lines, SubCycle now, SubCycle spacing = 0);
   // Hints to the host's own caches that these lines will be accessed soon.
   void prefetch(LineAddress first, std::uint32_t count) const;
 
@@ -61,6 +65,10 @@ class L2Cache {
   // What an update takes of a channel's time, in writes of the same size.
   void set_update_cost(std::uint32_t writes) { update_cost_ = writes; }
 
+  // Before the first access: communication gets slices and lines of its own, or HBM of its own. What either has in the
+  // cache the other still finds there.
+  void make_private(bool cache, bool hbm);
+
   // HBM bytes written back so far that collectives had written.
   [[nodiscard]] std::int64_t communication_write_back_bytes() const { return communication_write_back_bytes_; }
 
@@ -68,7 +76,7 @@ class L2Cache {
   void rest();
 
   [[nodiscard]] const L2Statistics& statistics() const { return statistics_; }
-  [[nodiscard]] const Hbm& hbm() const { return hbm_; }
+  [[nodiscard]] HbmStatistics hbm_statistics() const;  // also of communication's own
 
   // Whether the tags tell apart all lines of the memory, and how many they do.
   static bool tags_reach(const L2Spec& spec, const HbmSpec& hbm);
@@ -77,6 +85,7 @@ class L2Cache {
  private:
   struct Slice {
     SubCycle free = 0;
+    WorkAhead ahead;
   };
   // Chunks of which lines are on their way from HBM: who asks for one meanwhile gets it when it arrives.
   struct Fill {
@@ -102,10 +111,22 @@ class L2Cache {
   // Serves the lines [from, to) of `lines`, which lie in the chunk at `at`.
   void read_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                   SubCycle spacing, Access& access);
-  void write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, bool communication,
-                   SubCycle arrival, SubCycle spacing, Access& access);
+  void write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
+                   SubCycle spacing, Access& access);
+  // Books what `count` lines wait that come to the slice at `arrival`; the time at which it takes them.
+  SubCycle take(Slice& slice, std::uint32_t channel, SubCycle arrival, const Lines& lines, std::uint32_t count,
+                Access& access);
+  // Where a line is, as `address` says; null when it is not there.
+  L2Tags::Way* find(const L2Tags::Address& address, Place at, bool communication);
   // The way for a line that is not there; writes back what was.
-  L2Tags::Way& allocate(L2Tags::Address& address, Place at, SubCycle now);
+  L2Tags::Way& allocate(L2Tags::Address& address, Place at, bool communication, SubCycle now);
+  [[nodiscard]] L2Tags& tags(bool communication) { return communication && own_tags_ ? *own_tags_ : tags_; }
+  [[nodiscard]] Hbm& hbm(bool communication) { return communication && own_hbm_ ? *own_hbm_ : hbm_; }
+  [[nodiscard]] std::size_t slice_of(Place at, bool communication) const {
+    return at.slice + (communication && own_tags_ ? slices_count_ : 0);
+  }
+  // Whether communication has put the line out of the cache; forgets it.
+  bool lost(Place at);
   [[nodiscard]] SubCycle far_latency(Place at, const Lines& lines) const {
     const std::uint32_t partition = at.slice >= far_slices_from_ ? 1 : 0;
     return lines.partition + partition == 1 ? far_latency_ : 0;
@@ -128,6 +149,11 @@ class L2Cache {
   std::vector<Fill> fills_;
   L2Tags tags_;
   Hbm hbm_;
+  std::optional<L2Tags> own_tags_;  // communication's
+  std::optional<Hbm> own_hbm_;
+  // Lines that communication put out of the cache, plus one, by slice and the lowest bits of their number: empty until
+  // it does.
+  std::vector<std::uint32_t> lost_;
   std::int64_t communication_write_back_bytes_ = 0;
   std::uint32_t update_cost_ = 1;
   L2Statistics statistics_;

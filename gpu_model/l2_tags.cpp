@@ -95,7 +95,7 @@ L2Tags::Inserted L2Tags::insert(Address& at, std::uint32_t slice, std::uint32_t 
     const Way evicted = way;
     way = at.tag << kTagShift;
     use(tree, found);
-    return {&way, evicted, dirty(evicted) != 0 ? line_of(slice, at.set, evicted >> kTagShift) : 0};
+    return {&way, evicted, evicted != 0 ? line_of(slice, at.set, evicted >> kTagShift) : 0};
   }
 }
 

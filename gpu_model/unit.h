@@ -8,6 +8,7 @@
 #include "gpu_model/clock_domain.h"
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/occupancy.h"
+#include "gpu_model/work_ahead.h"
 #include "network/packet.h"
 
 namespace weft {
@@ -53,7 +54,9 @@ struct Unit {
   SubCycle port_line_time;          // of the port for a line, each way
   SubCycle out_free = 0;            // the port towards L2
   SubCycle in_free = 0;             // and back
+  WorkAhead in_ahead;
   std::array<SubCycle, kPipeCount> pipe_free{};
+  std::array<WorkAhead, kPipeCount> pipe_ahead{};
   std::uint32_t loads_out = 0;
   std::uint32_t stores_out = 0;
   // An engine at the link ports reaches links and its SRAM without the crossbar; only memory traffic takes its port.

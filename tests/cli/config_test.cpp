@@ -42,7 +42,9 @@ TEST(RunConfig, HasADefaultForEverythingButSystemAndWork) {
   EXPECT_EQ(config.scheme.bucket_MiB, 25);
   EXPECT_EQ(config.collective.algorithm, AllReduceAlgorithm::automatic);
   EXPECT_EQ(config.collective.mover, Mover::compute_units);
-  EXPECT_EQ(config.gpus_per_process, 1U);
+  EXPECT_EQ(config.host.gpus_per_process, 1U);
+  EXPECT_FALSE(config.host.cuda_graph);
+  EXPECT_FALSE(config.private_parts.compute_units || config.private_parts.cache || config.private_parts.hbm);
   EXPECT_EQ(config.iterations, 1U);
   EXPECT_EQ(config.fidelity, Fidelity::cycle);
   EXPECT_EQ(config.seed, 1U);
@@ -52,7 +54,8 @@ TEST(RunConfig, ReadsEveryKey) {
   const RunConfig config = read_run_config(Json::parse(R"({
     "system": "dgx-a100", "gpus": 4, "workload": {"collective": "all_reduce", "bytes": 268435456},
     "scheme": {"name": "data_parallel", "overlap": false, "bucket_MiB": 10, "first_bucket_MiB": 2},
-    "all_reduce": {"algorithm": "in_switch", "mover": "compute_units"}, "host": {"gpus_per_process": 4},
+    "all_reduce": {"algorithm": "in_switch", "mover": "compute_units"}, "host": {"gpus_per_process": 4, "cuda_graph": true},
+    "private": {"compute_units": true, "cache": true, "hbm": true, "links": true},
     "switch_reduce": {"preset": "nvswitch3"}, "iterations": 2, "fidelity": "cycle", "seed": 7, "threads": 3})"),
                                            "e.json");
   EXPECT_EQ(config.gpus, 4U);
@@ -61,7 +64,9 @@ TEST(RunConfig, ReadsEveryKey) {
   EXPECT_EQ(config.scheme.bucket_MiB, 10);
   EXPECT_EQ(config.scheme.first_bucket_MiB, 2);
   EXPECT_EQ(config.collective.algorithm, AllReduceAlgorithm::in_switch);
-  EXPECT_EQ(config.gpus_per_process, 4U);
+  EXPECT_EQ(config.host.gpus_per_process, 4U);
+  EXPECT_TRUE(config.host.cuda_graph);
+  EXPECT_TRUE(config.private_parts.compute_units && config.private_parts.cache && config.private_parts.hbm);
   EXPECT_EQ(config.iterations, 2U);
   EXPECT_EQ(config.seed, 7U);
   EXPECT_EQ(config.threads, 3U);
@@ -213,8 +218,7 @@ TEST(SystemPresets, HaveThePeaksOfTheirDataSheets) {
   for (const Peak& peak :
        {Peak{"dgx-a100", 312, 2039, 300}, Peak{"hgx-h100", 989, 3350, 450}, Peak{"hgx-h200", 989, 4800, 450},
         Peak{"gh200-quad", 989, 4000, 450}, Peak{"hgx-b200", 2250, 8000, 900}, Peak{"mi300x", 1307, 5300, 448},
-        Peak{"dgx2-v100", 125.3, 900, 150}, Peak{"klenk16", 125.3, 900, 150},
-        Peak{"r9nano", 8.192, 512, 31.5}}) {
+        Peak{"dgx2-v100", 125.3, 900, 150}, Peak{"klenk16", 125.3, 900, 150}, Peak{"r9nano", 8.192, 512, 31.5}}) {
     const SystemSpec system = preset_system(peak.system);
     const double units_times_clock = system.gpu.compute_units * static_cast<double>(system.gpu.clock.count());
     EXPECT_NEAR(units_times_clock * system.gpu.compute_unit.flops_per_cycle[0] / 1e12, peak.tensor_TFLOPs,

@@ -14,18 +14,19 @@ namespace {
 
 double sum(const SlowdownByCause& causes) { return causes.compute_units + causes.hbm + causes.cache + causes.links; }
 
+constexpr ClockDomain kClock(megahertz(1000));  // a cycle is a nanosecond
+double subcycles(double us) { return us * 1e3 * static_cast<double>(kCycle); }
+
 KernelLedger ledger(std::mt19937& random) {
   const auto some = [&] { return random() % 3 == 0 ? 0.0 : static_cast<double>(random() % 1'000'000); };
-  return {some(), some(), some(), some(), some(), some(), some()};
+  return {some(), some(), some(), some(), some(), some(), some(), random() % 2 == 0};
 }
 
-TEST(Attribute, CausesSumToTheAddedTimeWhateverTheLedgers) {
+TEST(Attribute, CausesSumToTheAddedTimeWhateverTheLedger) {
   std::mt19937 random(11);
   for (int i = 0; i < 10'000; ++i) {
-    const KernelLedger together = ledger(random);
-    const KernelLedger alone = i % 10 == 0 ? together : ledger(random);
     const double added = (static_cast<double>(random() % 2000) - 500) * 1e-7;
-    const SlowdownByCause causes = attribute(together, alone, added);
+    const SlowdownByCause causes = attribute(ledger(random), kClock, added);
     ASSERT_NEAR(sum(causes), added, 1e-12 * std::abs(added) + 1e-300);
     if (added < 0) continue;
     for (const double share : {causes.compute_units, causes.hbm, causes.cache, causes.links}) {
@@ -34,22 +35,29 @@ TEST(Attribute, CausesSumToTheAddedTimeWhateverTheLedgers) {
   }
 }
 
-TEST(Attribute, NamesWhatBlocksWaitedFor) {
-  const KernelLedger alone{.block_queue = 100, .block_resident = 1000, .pipe_wait = 50, .lines = 10};
-  KernelLedger queued = alone;
-  queued.block_queue = 500;
-  EXPECT_DOUBLE_EQ(attribute(queued, alone, 1e-6).compute_units, 1e-6);
-  KernelLedger memory = alone;
-  memory.block_resident = 3000;
-  memory.hbm_wait = 300;
-  memory.slice_wait = 50;
-  memory.miss_time = 50;
-  EXPECT_DOUBLE_EQ(attribute(memory, alone, 1e-6).hbm, 0.75e-6);
-  EXPECT_DOUBLE_EQ(attribute(memory, alone, 1e-6).cache, 0.25e-6);
-  EXPECT_DOUBLE_EQ(attribute(memory, alone, 1e-6).compute_units, 0);
+TEST(Attribute, MemoryIsTheShareOfTheStallsThatLinesWaitedForCommunication) {
+  KernelLedger memory{.latency = 1000, .held_by_cache = 100, .held_by_hbm = 300, .stall = subcycles(10)};
+  EXPECT_NEAR(attribute(memory, kClock, 4e-6).hbm, 3e-6, 1e-10);
+  EXPECT_NEAR(attribute(memory, kClock, 4e-6).cache, 1e-6, 1e-10);
+  EXPECT_NEAR(attribute(memory, kClock, 2e-6).hbm, 1.5e-6, 1e-10);
+  // What the kernel took longer than that, it took for want of places, if it found some taken.
+  memory.displaced = true;
+  EXPECT_NEAR(attribute(memory, kClock, 14e-6).compute_units, 10e-6, 1e-9);
+  EXPECT_NEAR(attribute(memory, kClock, 14e-6).hbm, 3e-6, 1e-9);
 }
 
-TEST(Attribute, NothingAddedHasNoCauses) { EXPECT_EQ(sum(attribute({}, {}, 0)), 0); }
+TEST(Attribute, APipeSharedWithCommunicationIsComputeUnits) {
+  const KernelLedger pipe{.latency = 1000, .held_by_hbm = 100, .stall = subcycles(10), .held_by_pipe = subcycles(3)};
+  EXPECT_NEAR(attribute(pipe, kClock, 4e-6).compute_units, 3e-6, 1e-9);
+  EXPECT_NEAR(attribute(pipe, kClock, 4e-6).hbm, 1e-6, 1e-9);
+}
+
+TEST(Attribute, AFenceThatWaitsForCommunicationIsLinks) {
+  const KernelLedger fence{.latency = 1000, .stall = subcycles(10), .held_by_links = subcycles(1.5)};
+  EXPECT_NEAR(attribute(fence, kClock, 1.5e-6).links, 1.5e-6, 1e-10);
+}
+
+TEST(Attribute, NothingAddedHasNoCauses) { EXPECT_EQ(sum(attribute({}, kClock, 0)), 0); }
 
 TEST(Gather, ReportsACollectiveAsNcclTestsDoes) {
   const Json document{{"system", "hgx-h100"},

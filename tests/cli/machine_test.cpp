@@ -319,7 +319,7 @@ TEST(MachineFormula, AStreamingKernelOfAnH100ReachesItsMemorysBandwidth) {
   Gpu gpu(GpuId{0}, spec, work, LinkPorts());
   run_alone(gpu);
   ASSERT_TRUE(gpu.done());
-  EXPECT_EQ(gpu.l2().hbm().statistics().read_bytes, kBytes);
+  EXPECT_EQ(gpu.l2().hbm_statistics().read_bytes, kBytes);
   const OpTimes& times = gpu.times().front();
   const double taken = to_seconds(gpu.clock().to_time(times.end - times.start));
   const double refresh = to_seconds(spec.hbm.refresh + spec.hbm.row_miss) / to_seconds(spec.hbm.refresh_interval);

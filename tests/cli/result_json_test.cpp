@@ -22,17 +22,24 @@ std::vector<std::string> keys(const Json& object) {
 
 TEST(ResultJson, KeepsTheOrderOfTheFormat) {
   const Json json = result_to_json(sample_result());
-  EXPECT_THAT(keys(json),
-              ElementsAre("schema", "version", "config", "config_sha256", "status", "iteration", "slowdown_by_cause",
-                          "throughput", "collectives", "gpus", "links", "switches", "engine", "notes"));
+  EXPECT_THAT(keys(json), ElementsAre("schema", "version", "config", "config_sha256", "status", "iteration",
+                                      "slowdown_by_cause", "slowdown_by_phase", "throughput", "collectives", "gpus",
+                                      "links", "switches", "engine", "notes"));
   EXPECT_THAT(
       keys(json["iteration"]),
       ElementsAre("time_s", "forward_s", "backward_s", "backward_isolated_s", "backward_slowdown", "communication_s",
                   "communication_exposed_s", "communication_overlapped_s", "optimizer_s", "idle_s", "per_iteration"));
   EXPECT_THAT(keys(json["slowdown_by_cause"]), ElementsAre("compute_units", "hbm", "cache", "links"));
+  EXPECT_THAT(keys(json["slowdown_by_phase"]), ElementsAre("waiting", "moving"));
+  for (const char* cause : {"compute_units", "hbm", "cache", "links"}) {
+    EXPECT_DOUBLE_EQ(json["slowdown_by_phase"]["waiting"][cause].get<double>() +
+                         json["slowdown_by_phase"]["moving"][cause].get<double>(),
+                     json["slowdown_by_cause"][cause].get<double>());
+  }
   EXPECT_THAT(keys(json["throughput"]), ElementsAre("samples_per_s", "tokens_per_s", "scaling_efficiency"));
-  EXPECT_THAT(keys(json["collectives"][0]), ElementsAre("name", "kind", "algorithm", "protocol", "channels", "bytes",
-                                                        "ranks", "start_s", "end_s", "algbw_GBps", "busbw_GBps"));
+  EXPECT_THAT(keys(json["collectives"][0]),
+              ElementsAre("name", "kind", "algorithm", "protocol", "channels", "bytes", "ranks", "start_s", "end_s",
+                          "waiting_s", "algbw_GBps", "busbw_GBps"));
   EXPECT_THAT(keys(json["gpus"][0]),
               ElementsAre("id", "peak_memory_bytes", "memory", "fits", "hbm_read_bytes", "hbm_write_bytes",
                           "hbm_communication_bytes", "compute_unit_seconds", "busy_fraction"));

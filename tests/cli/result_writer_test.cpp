@@ -111,6 +111,8 @@ TEST(KernelsCsv, HasOneRowAnOperationInOrderOfGpuAndStart) {
   late.end_s = 1.25;
   late.isolated_s = 0.5;
   late.causes = {0.125, 0.0625, 0.0625, 0};
+  late.beside_waiting_s = 0.5;
+  late.beside_moving_s = 0.25;
   early.name = "all_reduce";
   early.stream = 1;
   early.communication = true;
@@ -121,10 +123,10 @@ TEST(KernelsCsv, HasOneRowAnOperationInOrderOfGpuAndStart) {
   result.operations = {other, late, early};
   EXPECT_EQ(kernels_csv(result),
             "gpu,stream,name,phase,start_s,end_s,isolated_s,slowdown,iteration,op,kind,cause_compute_units_s,"
-            "cause_hbm_s,cause_cache_s,cause_links_s\n"
-            "0,1,all_reduce,other,0,1e-06,,,0,0,communication,0,0,0,0\n"
-            "0,0,\"b,c\",backward,0.5,1.25,0.5,1.5,1,7,compute,0.125,0.0625,0.0625,0\n"
-            "1,0,x,other,0,0.25,,,0,0,compute,0,0,0,0\n");
+            "cause_hbm_s,cause_cache_s,cause_links_s,beside_waiting_s,beside_moving_s\n"
+            "0,1,all_reduce,other,0,1e-06,,,0,0,communication,0,0,0,0,0,0\n"
+            "0,0,\"b,c\",backward,0.5,1.25,0.5,1.5,1,7,compute,0.125,0.0625,0.0625,0,0.5,0.25\n"
+            "1,0,x,other,0,0.25,,,0,0,compute,0,0,0,0,0,0\n");
 }
 
 TEST(KernelsCsv, AKernelThatTakesNoTimeAloneHasNoSlowdown) {

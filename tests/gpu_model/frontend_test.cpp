@@ -13,9 +13,9 @@ constexpr SubCycle n(std::int64_t whole) { return cycles(whole); }
 
 // The books of a program under the small GPU's launch times: 1000 a launch, 2000 on the way, 3000 a collective.
 struct Host {
-  explicit Host(std::vector<ProgramOp> ops, std::uint32_t gpus_per_process = 1, std::size_t streams = 2)
+  explicit Host(std::vector<ProgramOp> ops, const HostSpec& host = {}, std::size_t streams = 2)
       : program(program_of(std::move(ops), streams)),
-        frontend(program, small_gpu().launch, gpus_per_process, ClockDomain(megahertz(1000))) {}
+        frontend(program, small_gpu().launch, host, ClockDomain(megahertz(1000))) {}
   // Issues all that the host can issue, each arriving at once; returns what may start.
   std::vector<std::uint32_t> issue_all(SubCycle from) {
     std::vector<std::uint32_t> ready;
@@ -136,12 +136,28 @@ TEST(Frontend, HostDelaysContainTheLaunch) {
 TEST(Frontend, CollectivesTakeTheHostForEachGpuOfItsProcess) {
   std::vector<ProgramOp> ops = {op_on(0), op_on(1)};
   ops[1].kind = ProgramOpKind::collective;
-  Host one(ops, 1);
+  Host one(ops);
   EXPECT_EQ(one.frontend.step(n(1000))->next_step, n(1000 + 3000));
-  Host eight(ops, 8);
+  Host eight(ops, {.gpus_per_process = 8});
   EXPECT_EQ(eight.frontend.step(n(1000))->next_step, n(1000 + 8 * 3000));
   eight.frontend.step(n(25'000));
   EXPECT_EQ(eight.frontend.all_times()[1].called, n(1000));
+}
+
+TEST(Frontend, AGraphIsLaunchedOnceAnIterationAndBetweenHostWaits) {
+  std::vector<ProgramOp> ops = {op_on(0), op_on(1), op_on(0), host_wait({OpId{2}}), op_on(0), op_on(0), op_on(0)};
+  ops[1].kind = ProgramOpKind::collective;
+  ops[2].host_delay = nanoseconds(5000);  // of a host that now launches all at once
+  ops[6].iteration = 1;
+  Host host(ops, {.cuda_graph = true});
+  EXPECT_EQ(host.frontend.step(n(1000))->next_step, n(1000));
+  EXPECT_EQ(host.frontend.step(n(1000))->arrives, n(3000));
+  EXPECT_EQ(host.frontend.step(n(1000))->next_step, n(1000));  // to the host's wait
+  const std::vector<bool> follows{false, true, true, false, false, true, false};
+  for (std::uint32_t i = 0; i < follows.size(); ++i) {
+    EXPECT_EQ(host.frontend.follows_in_graph(OpId{i}), follows[i]) << i;
+    EXPECT_FALSE(Host(ops).frontend.follows_in_graph(OpId{i}));
+  }
 }
 
 TEST(Frontend, RefusesProgramsThatWaitForLaterOperations) {

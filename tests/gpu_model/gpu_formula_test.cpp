@@ -62,7 +62,7 @@ TEST(GpuFormula, WhatFitsIntoL2IsReadAtTheSlicesRate) {
   constexpr std::int64_t kBytes = 2 << 20;
   AloneGpu alone(spec, program_of({kernel_op(reading(kBytes)), kernel_op(reading(kBytes))}));
   const Gpu& gpu = alone.run();
-  EXPECT_EQ(gpu.l2().hbm().statistics().read_bytes, kBytes);
+  EXPECT_EQ(gpu.l2().hbm_statistics().read_bytes, kBytes);
   const double expected = static_cast<double>(kBytes) / (4 * 64);
   EXPECT_GE(alone.duration(1), expected);
   EXPECT_LE(alone.duration(1), expected * 1.05 + kLoadLatency);

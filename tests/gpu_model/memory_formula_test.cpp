@@ -119,7 +119,7 @@ TEST(MemoryFormula, AnL2SliceWaitsAsMD1) {
     GpuSpec gpu = small_gpu();
     L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
     constexpr LineAddress place = 7;
-    l2.write(only(place, 15), false, 0);
+    l2.write(only(place, 15), 0);
     std::mt19937 random(2);
     std::exponential_distribution<double> gap(rho / 2);  // a line takes 2 cycles
     double now = 1000;

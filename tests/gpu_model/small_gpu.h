@@ -29,7 +29,8 @@ inline GpuSpec small_gpu() {
   gpu.launch = {.device_latency = nanoseconds(500),
                 .host_issue = nanoseconds(1000),
                 .host_to_device = nanoseconds(2000),
-                .host_collective_issue = nanoseconds(3000)};
+                .host_collective_issue = nanoseconds(3000),
+                .graph_node = nanoseconds(300)};
   gpu.host_link = gigabytes_per_second(32);
   return gpu;
 }
