@@ -29,8 +29,8 @@ struct CollectiveResult {
   std::uint32_t channels = 0;
   std::int64_t bytes = 0;
   std::uint32_t ranks = 0;
-  double waiting_s = 0;  // from the first rank's kernel to the last one's
   double start_s = 0, end_s = 0, algbw_GBps = 0, busbw_GBps = 0;
+  double waiting_s = 0;  // from the first rank's kernel to the last one's
 };
 
 struct GpuResult {
