@@ -152,7 +152,9 @@ void gather_network(const Machine& machine, RunResult& result) {
                             .bytes = lane.payload_bytes,
                             .wire_bytes = lane.wire_bytes,
                             .busy_fraction = end > 0 ? to_seconds(lane.busy) / end : 0,
-                            .peak_fraction = std::min(1.0, to_seconds(lane.busiest) / to_seconds(kStatisticsPeriod))});
+                            .peak_fraction = std::min(1.0, to_seconds(lane.busiest) / to_seconds(kStatisticsPeriod)),
+                            .stall_s = to_seconds(lane.stalled),
+                            .queue_high_water_packets = lane.queue_high_water});
     result.engine.packets += lane.packets;
   }
   for (std::size_t s = 0; s < machine.switches(); ++s) {

@@ -46,7 +46,8 @@ std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig&
                                   .batch = workload.batch,
                                   .precision = workload.precision,
                                   .sequence = workload.sequence,
-                                  .compute_units = config.system.gpu.compute_units});
+                                  .compute_units = config.system.gpu.compute_units,
+                                  .layers = workload.layers});
   const auto mebibytes = [](double n) { return Bytes(static_cast<std::int64_t>(n * (1 << 20))); };
   return data_parallel(graph, {.gpus = config.gpus,
                                .overlap = config.scheme.overlap,

@@ -46,8 +46,9 @@ struct LinkResult {
   std::string name;
   std::int64_t bytes = 0;       // payload
   std::int64_t wire_bytes = 0;  // headers included
-
   double busy_fraction = 0, peak_fraction = 0;
+  double stall_s = 0;  // idle while a packet waited to be sent
+  std::int64_t queue_high_water_packets = 0;
 };
 
 struct SwitchResult {

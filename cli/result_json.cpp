@@ -118,7 +118,9 @@ Json link_json(const LinkResult& link) {
           {"bytes", link.bytes},
           {"wire_bytes", link.wire_bytes},
           {"busy_fraction", number(link.busy_fraction)},
-          {"peak_fraction", number(link.peak_fraction)}};
+          {"peak_fraction", number(link.peak_fraction)},
+          {"stall_s", number(link.stall_s)},
+          {"queue_high_water_packets", link.queue_high_water_packets}};
 }
 
 Json switch_json(const SwitchResult& one) {

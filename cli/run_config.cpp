@@ -80,6 +80,7 @@ void workload_fields(Fields& f, ModelWorkload& model) {
   f.count("batch", model.batch, 1, 1 << 24);
   f.text("precision", model.precision, Presence::optional);
   f.count("sequence", model.sequence, 0, 1 << 24, Presence::optional);
+  f.count("layers", model.layers, 0, 1 << 24, Presence::optional);
 }
 
 template <class Fields>

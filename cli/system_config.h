@@ -37,6 +37,7 @@ struct ModelWorkload {
   std::uint32_t batch = 0;
   std::string precision;
   std::uint32_t sequence = 0;
+  std::uint32_t layers = 0;
 };
 struct CollectiveWorkload {
   CollectiveKind kind = CollectiveKind::all_reduce;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "network/grid_routing.h"
 #include "network/network_builder.h"
 #include "network/table_routing.h"
 
@@ -67,7 +68,17 @@ void NetworkBuilder::add_grid(std::uint32_t first, std::uint32_t count) {
     stride *= k;
   }
   topology_.index_ports();
-  route(std::make_unique<GridRouting>(topology_, dimensions, wraps, first_router, first), first_router, all);
+  Grid grid(topology_, dimensions, wraps, first_router, first);
+  if (spec_.routing.choice != PathChoice::adaptive) {
+    route(std::make_unique<GridRouting>(std::move(grid)), first_router, all);
+    return;
+  }
+  const std::uint64_t classes = AdaptiveGridRouting::classes(std::min<std::size_t>(dimensions.size(), 8), wraps);
+  if (classes > AdaptiveGridRouting::kMaxClasses) {
+    refuse("routing/paths", "expected deterministic paths for so many dimensions (adaptive: at most " +
+                                std::string(wraps ? "3" : "5") + "), got " + std::to_string(dimensions.size()));
+  }
+  route(std::make_unique<AdaptiveGridRouting>(std::move(grid)), first_router, all);
 }
 
 // DGX-1 with V100: six links a GPU, half of the pairs that have any joined by two. Source: the topology file of such a

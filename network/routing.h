@@ -31,6 +31,11 @@ struct Hops {
   }
 };
 
+constexpr Hops one_port(std::uint32_t port, std::uint8_t vc_class = 0) {
+  return {
+      .ports = nullptr, .first = static_cast<std::uint16_t>(port), .count = 1, .preferred = 0, .vc_class = vc_class};
+}
+
 class Routing {
  public:
   virtual ~Routing() = default;
@@ -38,26 +43,6 @@ class Routing {
   [[nodiscard]] virtual Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const = 0;
   // Virtual channels of each message class that keep the routes free of deadlock.
   [[nodiscard]] virtual std::uint32_t vc_classes() const { return 1; }
-};
-
-// Dimension order on a mesh or torus (e-cube where all dimensions are 2). A torus has two virtual channel classes a
-// message class: those that still cross the dateline of the ring they travel, and those that have (Dally and Seitz,
-// 1987); who never crosses takes either, by address, for balance. Routers are numbered with dimension 0 fastest.
-class GridRouting final : public Routing {
- public:
-  // Router r is node first_router + r and has GPU first_gpu + r.
-  GridRouting(const Topology& topology, std::vector<std::uint32_t> dimensions, bool wraps, std::uint32_t first_router,
-              std::uint32_t first_gpu);
-  [[nodiscard]] Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const override;
-  [[nodiscard]] std::uint32_t vc_classes() const override { return wraps_ ? 2 : 1; }
-
- private:
-  std::vector<std::uint32_t> dimensions_;
-  bool wraps_;
-  std::uint32_t first_router_;
-  std::uint32_t first_gpu_;
-  std::vector<std::uint16_t> coordinates_;  // by router and dimension
-  std::vector<std::uint16_t> ports_;        // by router: the GPU, then for each dimension down and up
 };
 
 // Up to any common ancestor, then down. Leaf switches have their terminals (GPUs or NICs) at the first ports; ports to

@@ -74,12 +74,16 @@ Graph make_bert_large(const ModelSpec& spec) {
   if (sequence > kPositions) {
     throw InputError("", "/workload/sequence", fmt::format("expected 1 to {}, got {}", kPositions, sequence));
   }
+  if (spec.layers > kLayers) {
+    throw InputError("", "/workload/layers", fmt::format("expected 0 (all) to {}, got {}", kLayers, spec.layers));
+  }
+  const std::int64_t layers = spec.layers == 0 ? kLayers : spec.layers;
   TrainingStep step(spec, "bert-large");
   const AttentionShape shape{spec.batch, sequence, kHeads, kHidden / kHeads};
   step.in_layer("bert.embeddings.word_embeddings");
   const TensorId words = step.parameter("weight", kVocabulary * kHidden, 2);
   Matrix x = embeddings(step, words, shape.tokens());
-  for (std::int64_t layer = 0; layer < kLayers; ++layer) {
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
     x = encoder_layer(step, fmt::format("bert.encoder.layer.{}.", layer), shape, x);
   }
 

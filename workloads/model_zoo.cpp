@@ -14,11 +14,12 @@ namespace {
 struct Entry {
   ModelInfo info;
   Graph (*make)(const ModelSpec&);
+  bool layered = false;  // its number of equal layers can be chosen
 };
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> known{
-      {{"bert-large", "BERT-large pre-training, 336,226,108 parameters, LAMB"}, make_bert_large},
+      {{"bert-large", "BERT-large pre-training, 336,226,108 parameters, LAMB"}, make_bert_large, true},
       {{"resnet50", "ResNet-50 v1.5 on 224 x 224 images, 25,557,032 parameters, SGD with momentum"}, make_resnet50},
       {{"vgg16", "VGG-16 on 224 x 224 images, 138,357,544 parameters, SGD with momentum"}, make_vgg16},
   };
@@ -43,6 +44,10 @@ Graph make_model(const ModelSpec& spec) {
   }
   if (spec.batch == 0) throw InputError("", "/workload/batch", "expected 1 or more, got 0");
   if (spec.compute_units == 0) throw InputError("", "/system/gpu/compute_units", "expected 1 or more, got 0");
+  if (spec.layers != 0 && !found->layered) {
+    throw InputError("", "/workload/layers",
+                     fmt::format("expected 0: {} is taken whole, got {}", spec.model, spec.layers));
+  }
   (void)precision_of(spec.precision);
   return found->make(spec);
 }

@@ -16,6 +16,7 @@ struct ModelSpec {
   std::string precision;            // "fp32", "tf32" or "amp"
   std::uint32_t sequence = 0;       // tokens a sample; 0: the model's default (128), images ignore it
   std::uint32_t compute_units = 0;  // of the GPU whose libraries choose the tiles
+  std::uint32_t layers = 0;         // equal layers of a transformer, for a part of a step; 0: the model's number
 };
 
 struct ModelInfo {
@@ -26,7 +27,7 @@ struct ModelInfo {
 [[nodiscard]] std::vector<ModelInfo> models();
 
 // One training step on data that lies in GPU memory. Throws InputError for an unknown model or precision, a batch or
-// compute_units of 0, or a sequence the model cannot take.
+// compute_units of 0, or a sequence or layers the model cannot take.
 //
 // Kernels follow PyTorch in eager mode with channels-last convolutions; parameters, gradients and optimizer state are
 // FP32, one buffer each. What varies between libraries (tiles, split K) follows the rules in kernel_demand.h.

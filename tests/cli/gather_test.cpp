@@ -87,9 +87,27 @@ TEST(Gather, ReportsACollectiveAsNcclTestsDoes) {
     EXPECT_GT(link.wire_bytes, link.bytes) << link.name;
     EXPECT_LE(link.busy_fraction, 1) << link.name;
     EXPECT_LE(link.busy_fraction, link.peak_fraction + 1e-9) << link.name;
+    EXPECT_LE(link.stall_s + link.busy_fraction * result.engine.simulated_s, result.engine.simulated_s) << link.name;
   }
   EXPECT_GT(result.engine.packets, 0);
   EXPECT_GT(result.engine.memory_transactions, 0);
+}
+
+TEST(Gather, ReportsLinksThatWaitForCredits) {
+  const RunResult result =
+      simulate(read_run_config(Json::parse(R"({"system": "hgx-h100", "gpus": 2, "network": {"link": {"credits": 2}},
+        "workload": {"collective": "all_reduce", "bytes": 262144},
+        "all_reduce": {"algorithm": "ring", "protocol": "Simple"}})"),
+                               "test.json"),
+               {});
+  double stalled = 0;
+  std::int64_t waited = 0;
+  for (const LinkResult& link : result.links) {
+    stalled = std::max(stalled, link.stall_s / result.engine.simulated_s);
+    waited = std::max(waited, link.queue_high_water_packets);
+  }
+  EXPECT_GT(stalled, 0.1);
+  EXPECT_GT(waited, 4);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ constexpr std::uint32_t kNodes = kSide * kSide;
 constexpr Time kCycle{1LL << 22};  // whole ticks of a router: nothing is rounded
 
 // One-flit packets; a flit, a link and a router take a cycle each.
-NetworkSpec grid(TopologyKind kind) {
+NetworkSpec grid(TopologyKind kind, PathChoice paths) {
   NetworkSpec spec;
   spec.topology = kind;
   spec.dimensions = {kSide, kSide};
@@ -24,19 +24,19 @@ NetworkSpec grid(TopologyKind kind) {
   spec.link.latency = kCycle;
   spec.link.credits = 16;
   spec.switch_ = {.latency = kCycle, .arbitration = Arbitration::age, .speedup = 2};
-  spec.routing.choice = PathChoice::deterministic;
+  spec.routing.choice = paths;
   return spec;
 }
 
 TrafficResult measure(TopologyKind kind, TrafficPattern pattern, double load, std::int64_t cycles,
-                      std::uint32_t threads = 1) {
+                      PathChoice paths = PathChoice::deterministic, std::uint32_t threads = 1) {
   TrafficSpec traffic;
   traffic.pattern = pattern;
   traffic.load = load;
   traffic.cycle = kCycle;
   traffic.warm_up = kCycle * (cycles / 4);
   traffic.end = kCycle * cycles;
-  Fabric fabric(grid(kind), kNodes);
+  Fabric fabric(grid(kind, paths), kNodes);
   return run_traffic(traffic, fabric, kNodes, threads);
 }
 
@@ -81,6 +81,21 @@ TEST(TrafficFormula, TransposeOnAMeshIsServedUpToItsBusiestChannelAndNotBeyond) 
   EXPECT_LT(below.latency_cycles, 40);
 }
 
+TEST(TrafficFormula, TransposeOnAMeshOfAdaptivePathsPassesTheBoundOfDimensionOrder) {
+  const double load = 2.0 / (kSide - 1);
+  const double active = static_cast<double>(kNodes - kSide) / kNodes;
+  const TrafficResult result =
+      measure(TopologyKind::mesh, TrafficPattern::transpose, load, 4'000, PathChoice::adaptive);
+  EXPECT_NEAR(result.accepted, load * active, 0.03 * load);
+  EXPECT_LT(result.latency_cycles, 60);
+}
+
+TEST(TrafficFormula, AdaptivePathsHaveTheZeroLoadLatencyOfShortestOnes) {
+  const TrafficResult result =
+      measure(TopologyKind::torus, TrafficPattern::uniform, 0.005, 20'000, PathChoice::adaptive);
+  EXPECT_NEAR(result.latency_cycles, zero_load_cycles(kTorusHops), 0.01 * zero_load_cycles(kTorusHops));
+}
+
 TEST(Traffic, TransposeBeyondTheBusiestChannelQueuesWithoutEnd) {
   const TrafficResult above = measure(TopologyKind::mesh, TrafficPattern::transpose, 1.3 / (kSide - 1), 8'000);
   EXPECT_GT(above.latency_cycles, 150);
@@ -92,7 +107,8 @@ std::array<double, 4> measure_in_child(std::uint32_t threads) {
   if (pipe(ends.data()) != 0) return seen;
   const pid_t child = fork();
   if (child == 0) {
-    const TrafficResult r = measure(TopologyKind::torus, TrafficPattern::uniform, 0.5, 500, threads);
+    const TrafficResult r =
+        measure(TopologyKind::torus, TrafficPattern::uniform, 0.5, 500, PathChoice::adaptive, threads);
     seen = {r.latency_cycles, r.accepted, static_cast<double>(r.hops), static_cast<double>(r.packets)};
     _exit(write(ends[1], seen.data(), sizeof seen) == static_cast<ssize_t>(sizeof seen) ? 0 : 1);
   }

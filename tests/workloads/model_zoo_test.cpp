@@ -57,6 +57,15 @@ TEST(ModelZooFormula, ResNet50HasItsPublishedParameters) {
   EXPECT_EQ(elements_of(graph, "fc."), 2'049'000);
 }
 
+// A layer of the encoder: four projections, the feed-forward pair, two layer norms.
+TEST(ModelZooFormula, APartOfBertLacksWholeLayers) {
+  const Graph whole = model("bert-large", 1, "amp");
+  const Graph part = make_model({"bert-large", 1, "amp", 0, kUnits, 4});
+  const std::int64_t h = 1024;
+  const std::int64_t layer = 4 * (h * h + h) + 2 * 4 * h * h + 4 * h + h + 2 * 2 * h;
+  EXPECT_EQ(parameter_count(whole) - parameter_count(part), 20 * layer);
+}
+
 TEST(ModelZooFormula, Vgg16HasItsPublishedParameters) {
   const Graph graph = model("vgg16", 2);
   EXPECT_EQ(parameter_count(graph), 138'357'544);
@@ -198,6 +207,8 @@ TEST(ModelZoo, SaysWhatItExpected) {
   EXPECT_THROW((void)model("resnet50", 1, "fp8"), InputError);
   EXPECT_THROW((void)model("bert-large", 1, "amp", 513), InputError);
   EXPECT_THROW((void)make_model({"resnet50", 1, "amp", 0, 0}), InputError);
+  EXPECT_THROW((void)make_model({"resnet50", 1, "amp", 0, kUnits, 4}), InputError);
+  EXPECT_THROW((void)make_model({"bert-large", 1, "amp", 0, kUnits, 25}), InputError);
 }
 
 // NVIDIA's DeepLearningExamples reach 2470 (mixed) and 938 (TF32) images a second on A100 (HBM: 1555 GB/s, 312 and 156

@@ -1,0 +1,122 @@
+#include "network/grid_routing.h"
+
+namespace weft {
+
+namespace {
+constexpr std::uint16_t kNoPort = 0xffff;
+
+// Upwards or downwards from `from` to another place `to` on a ring of `size`. Where both ways are equally far, `turn`
+// decides: routers take turns, so that both carry the same.
+bool shorter_upwards(std::uint32_t from, std::uint32_t to, std::uint32_t size, std::uint32_t turn) {
+  if (size == 2) return to > from;
+  const std::uint32_t upward = to > from ? to - from : to + size - from;
+  return 2 * upward == size ? (turn & 1U) == 0 : 2 * upward < size;
+}
+}  // namespace
+
+Grid::Grid(const Topology& topology, std::vector<std::uint32_t> dimensions, bool wraps, std::uint32_t first_router,
+           std::uint32_t first_gpu)
+    : sizes_(std::move(dimensions)), wraps_(wraps), first_router_(first_router), first_gpu_(first_gpu) {
+  const std::size_t n = sizes_.size();
+  std::uint32_t routers = 1;
+  for (const std::uint32_t k : sizes_) routers *= k;
+  coordinates_.resize(routers * n);
+  gpu_ports_.assign(routers, kNoPort);
+  ports_.assign(routers * n * 2, kNoPort);
+  for (std::uint32_t r = 0; r < routers; ++r) {
+    std::uint32_t rest = r;
+    for (std::size_t d = 0; d < n; ++d) {
+      coordinates_[r * n + d] = static_cast<std::uint16_t>(rest % sizes_[d]);
+      rest /= sizes_[d];
+    }
+  }
+  for (std::uint32_t r = 0; r < routers; ++r) {
+    for (std::uint32_t p = 0; p < topology.nodes()[first_router + r].ports; ++p) {
+      const std::uint32_t neighbour = topology.neighbour(first_router + r, p);
+      const auto port = static_cast<std::uint16_t>(p);
+      if (neighbour < first_router || neighbour >= first_router + routers) {
+        gpu_ports_[r] = port;
+        continue;
+      }
+      for (std::size_t d = 0; d < n; ++d) {
+        const std::uint32_t here = at(r)[d];
+        const std::uint32_t there = at(neighbour - first_router)[d];
+        if (here == there) continue;
+        std::uint16_t* ways = &ports_[(r * n + d) * 2];
+        if (there == here + 1 || (there == 0 && here + 1 == sizes_[d])) ways[1] = port;
+        if (there + 1 == here || (here == 0 && there + 1 == sizes_[d])) ways[0] = port;
+      }
+    }
+  }
+}
+
+Hops GridRouting::next(std::uint32_t node, std::uint32_t, const Packet& packet) const {
+  const std::uint32_t router = grid_.router_of_node(node);
+  const std::uint32_t target = grid_.router_of_gpu(target_of(packet));
+  if (router == target) return one_port(grid_.gpu_port(router));
+  const std::uint16_t* here = grid_.at(router);
+  const std::uint16_t* there = grid_.at(target);
+  std::size_t d = 0;
+  while (here[d] == there[d]) ++d;
+  const std::uint32_t c = here[d];
+  const std::uint32_t t = there[d];
+  const auto by_address = static_cast<std::uint8_t>((packet.line ^ packet.source) & 1U);
+  if (!grid_.wraps()) return one_port(grid_.port(router, d, t > c));
+  if (grid_.size(d) == 2) return one_port(grid_.port(router, d, t > c), by_address);
+  const bool up = shorter_upwards(c, t, grid_.size(d), router + c);
+  const std::uint32_t s = grid_.at(grid_.router_of_gpu(origin_of(packet)))[d];
+  const bool will_cross = up ? t < c : t > c;
+  const bool has_crossed = up ? c < s : c > s;
+  std::uint8_t vc_class = by_address;
+  if (will_cross) vc_class = 0;
+  if (!will_cross && has_crossed) vc_class = 1;
+  return one_port(grid_.port(router, d, up), vc_class);
+}
+
+AdaptiveGridRouting::AdaptiveGridRouting(Grid grid) : grid_(std::move(grid)) {
+  const std::size_t n = grid_.dimensions();
+  for (std::size_t d = 0; d < n; ++d) choices_ *= 3;
+  towards_.assign(std::size_t{grid_.routers()} * choices_ * n, kNoPort);
+  for (std::uint32_t r = 0; r < grid_.routers(); ++r) {
+    for (std::uint32_t choice = 0; choice < choices_; ++choice) {
+      std::uint16_t* ports = &towards_[(std::size_t{r} * choices_ + choice) * n];
+      std::uint32_t rest = choice;
+      for (std::size_t d = 0; d < n; ++d, rest /= 3) {
+        if (rest % 3 != 0) *ports++ = grid_.port(r, d, rest % 3 == 2);
+      }
+    }
+  }
+}
+
+Hops AdaptiveGridRouting::next(std::uint32_t node, std::uint32_t, const Packet& packet) const {
+  const std::size_t n = grid_.dimensions();
+  const std::uint32_t router = grid_.router_of_node(node);
+  const std::uint32_t target = grid_.router_of_gpu(target_of(packet));
+  if (router == target) return one_port(grid_.gpu_port(router));
+  const std::uint32_t origin = grid_.router_of_gpu(origin_of(packet));
+  const std::uint16_t* here = grid_.at(router);
+  const std::uint16_t* there = grid_.at(target);
+  const std::uint16_t* start = grid_.at(origin);
+  std::uint32_t choice = 0;
+  std::uint32_t weight = 1;
+  std::uint32_t virtual_network = 0;
+  std::uint32_t crossed = 0;
+  Hops hops;
+  hops.count = 0;
+  for (std::size_t d = 0; d < n; ++d, weight *= 3) {
+    if (start[d] == there[d]) continue;
+    // By where it came from, so that all routers on its way say the same.
+    const bool up =
+        grid_.wraps() ? shorter_upwards(start[d], there[d], grid_.size(d), origin + start[d]) : there[d] > start[d];
+    if (up && d + 1 < n) virtual_network |= 1U << d;
+    if (up ? here[d] < start[d] : here[d] > start[d]) ++crossed;
+    if (here[d] == there[d]) continue;
+    choice += weight * (up ? 2 : 1);
+    ++hops.count;
+  }
+  hops.ports = &towards_[(std::size_t{router} * choices_ + choice) * n];
+  hops.vc_class = static_cast<std::uint8_t>((crossed << (n - 1)) + virtual_network);
+  return hops;
+}
+
+}  // namespace weft

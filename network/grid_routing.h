@@ -1,0 +1,76 @@
+// Routes on meshes, tori, rings and hypercubes. Router r is node first_router + r, has GPU first_gpu + r, and routers
+// are numbered with dimension 0 fastest.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "network/routing.h"
+
+namespace weft {
+
+// Where the routers of a grid are, and which of their ports leads where.
+class Grid {
+ public:
+  Grid(const Topology& topology, std::vector<std::uint32_t> dimensions, bool wraps, std::uint32_t first_router,
+       std::uint32_t first_gpu);
+
+  [[nodiscard]] std::size_t dimensions() const { return sizes_.size(); }
+  [[nodiscard]] std::uint32_t size(std::size_t dimension) const { return sizes_[dimension]; }
+  [[nodiscard]] bool wraps() const { return wraps_; }
+  [[nodiscard]] std::uint32_t routers() const { return static_cast<std::uint32_t>(gpu_ports_.size()); }
+  [[nodiscard]] std::uint32_t router_of_node(std::uint32_t node) const { return node - first_router_; }
+  [[nodiscard]] std::uint32_t router_of_gpu(std::uint32_t gpu) const { return gpu - first_gpu_; }
+  // Of a router: its place in each dimension.
+  [[nodiscard]] const std::uint16_t* at(std::uint32_t router) const { return &coordinates_[router * sizes_.size()]; }
+  [[nodiscard]] std::uint16_t gpu_port(std::uint32_t router) const { return gpu_ports_[router]; }
+  [[nodiscard]] std::uint16_t port(std::uint32_t router, std::size_t dimension, bool up) const {
+    return ports_[(router * sizes_.size() + dimension) * 2 + (up ? 1 : 0)];
+  }
+
+ private:
+  std::vector<std::uint32_t> sizes_;
+  bool wraps_;
+  std::uint32_t first_router_;
+  std::uint32_t first_gpu_;
+  std::vector<std::uint16_t> coordinates_;  // by router and dimension
+  std::vector<std::uint16_t> gpu_ports_;    // by router
+  std::vector<std::uint16_t> ports_;        // by router and dimension: down, up
+};
+
+// Dimension order (e-cube where all dimensions are 2). A torus has two virtual channel classes a message class: those
+// that still cross the dateline of the ring they travel, and those that have (Dally and Seitz, 1987); who never crosses
+// takes either, by address, for balance.
+class GridRouting final : public Routing {
+ public:
+  explicit GridRouting(Grid grid) : grid_(std::move(grid)) {}
+  [[nodiscard]] Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const override;
+  [[nodiscard]] std::uint32_t vc_classes() const override { return grid_.wraps() ? 2 : 1; }
+
+ private:
+  Grid grid_;
+};
+
+// All shortest ways. Free of deadlock by virtual networks (Linder and Harden, 1991): a packet's directions in all
+// dimensions but the last choose one of 2^(n-1), in which channels of these dimensions lead one way only, so that no
+// cycle can close; on a torus each has a level for each dateline crossed, at most n. The choice between ports can so be
+// made once, when a packet comes.
+class AdaptiveGridRouting final : public Routing {
+ public:
+  static constexpr std::uint32_t kMaxClasses = 16;  // 5 dimensions of a mesh, 3 of a torus
+  [[nodiscard]] static std::uint32_t classes(std::size_t dimensions, bool wraps) {
+    const auto n = static_cast<std::uint32_t>(dimensions);
+    return (wraps ? n + 1 : 1) << (n - 1);
+  }
+  // `grid` needs at most kMaxClasses.
+  explicit AdaptiveGridRouting(Grid grid);
+  [[nodiscard]] Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const override;
+  [[nodiscard]] std::uint32_t vc_classes() const override { return classes(grid_.dimensions(), grid_.wraps()); }
+
+ private:
+  Grid grid_;
+  std::uint32_t choices_ = 1;           // 3^n: in each dimension there already, down, up
+  std::vector<std::uint16_t> towards_;  // by router and choice: n ports that lead nearer, as many as there are
+};
+
+}  // namespace weft
