@@ -30,12 +30,17 @@ L2Cache::Lines Gpu::lines_of(const Event& event, const Unit& unit) {
 }
 
 void Gpu::on_load_at_l2(const Event& event) {
+  Unit& unit = units_[agents_[event.agent].unit];
+  // The unit's port sends the lines one after another.
+  respond(event, l2_.read(lines_of(event, unit), now(), unit.load_request_time));
+}
+
+// The lines go back to the unit that asked.
+void Gpu::respond(const Event& event, const L2Cache::Access& access) {
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
   KernelLedger& ledger = ledgers_[kernel.op.value];
-  // The unit's port sends the lines one after another.
-  const L2Cache::Access access = l2_.read(lines_of(event, unit), now(), unit.load_request_time);
   count_communication(access, event.lines, kernel.communication);
   ledger.slice_wait += static_cast<double>(access.slice_wait);
   ledger.hbm_wait += static_cast<double>(access.hbm_wait);
@@ -57,6 +62,20 @@ void Gpu::on_store_at_l2(const Event& event) {
   const Running& kernel = running_[agent.kernel];
   const Unit& unit = units_[agent.unit];
   const L2Cache::Access access = l2_.write(lines_of(event, unit), kernel.communication, now(), unit.port_line_time);
+  count_communication(access, event.lines, kernel.communication);
+  ledgers_[kernel.op.value].slice_wait += static_cast<double>(access.slice_wait);
+  stores_done(event.agent, event.lines, access.done + response_latency_);
+}
+
+void Gpu::on_atomic_at_l2(const Event& event, bool value_returns) {
+  const Agent& agent = agents_[event.agent];
+  const Running& kernel = running_[agent.kernel];
+  const Unit& unit = units_[agent.unit];
+  const L2Cache::Access access = l2_.atomic(lines_of(event, unit), kernel.communication, now(), unit.port_line_time);
+  if (value_returns) {
+    respond(event, access);
+    return;
+  }
   count_communication(access, event.lines, kernel.communication);
   ledgers_[kernel.op.value].slice_wait += static_cast<double>(access.slice_wait);
   stores_done(event.agent, event.lines, access.done + response_latency_);
