@@ -21,6 +21,7 @@ constexpr const char* kExamples = R"(Examples:
   weft import kineto profile.json.gz -o trace.json.gz
   weft trace info trace.json.gz
   weft calibrate trace.json.gz --system dgx-a100 -o demands.json.gz
+  weft kernel experiment.json gemm
   weft list systems
 
 Exit codes: 0 done, 2 wrong usage, 65 bad configuration or trace, 66 input missing, 70 internal error,
@@ -59,6 +60,7 @@ int run_app(int argc, const char* const* argv) {
   add_import_command(app, chosen);
   add_trace_command(app, chosen);
   add_calibrate_command(app, chosen);
+  add_kernel_command(app, chosen);
   add_validate_command(app, chosen);
   add_list_command(app, chosen);
   try {

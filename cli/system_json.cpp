@@ -10,6 +10,7 @@
 #include "cli/network_json.h"
 #include "cli/spec_fields.h"
 #include "gpu_model/l2_cache.h"
+#include "gpu_model/warp_schedulers.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 
@@ -26,10 +27,16 @@ void pipe_fields(Fields& f, std::array<double, kPipeCount>& values, double low, 
   f.number("tensor_fp16", values[static_cast<std::size_t>(Pipe::tensor_fp16)], low, high);
   f.number("tensor_tf32", values[static_cast<std::size_t>(Pipe::tensor_tf32)], low, high);
   f.number("fp32", values[static_cast<std::size_t>(Pipe::fp32)], low, high);
+  f.number("fp64", values[static_cast<std::size_t>(Pipe::fp64)], low, high, Presence::optional);
+  f.number("sfu", values[static_cast<std::size_t>(Pipe::sfu)], low, high, Presence::optional);
 }
 
 template <class Fields>
 void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
+  f.count("schedulers", unit.schedulers, 1, WarpSchedulers::kMost, Presence::optional);
+  f.choice("scheduler_policy", unit.policy,
+           {{WarpPolicy::greedy_then_oldest, "gto"}, {WarpPolicy::round_robin, "round_robin"}}, Presence::optional);
+  f.count("barrier_cycles", unit.barrier_cycles, 0, 1 << 20, Presence::optional);
   f.count("max_threads", unit.max_threads, 32, 65536);
   f.count("max_blocks", unit.max_blocks, 1, 1024);
   f.count("registers", unit.registers, 1024, 1 << 24);
@@ -41,6 +48,23 @@ void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
   f.count("l2_bytes_per_cycle", unit.l2_bytes_per_cycle, 1, 1 << 16);
   f.count("l1_bytes", unit.l1_bytes, 0, 1 << 30);
   f.count("l1_latency_cycles", unit.l1_latency_cycles, 1, 1 << 20);
+  f.count("l1_bytes_per_cycle", unit.l1_bytes_per_cycle, 1, 1 << 16, Presence::optional);
+  f.count("tlb_entries", unit.tlb_entries, 0, 16, Presence::optional);
+}
+
+template <class Fields>
+void tlb_fields(Fields& f, TlbSpec& tlb) {
+  f.count("unit_page_bytes", tlb.unit_page, 4096, std::int64_t{1} << 40);
+  f.count("page_bytes", tlb.page, 4096, std::int64_t{1} << 40);
+  f.count("entries", tlb.entries, 0, 1 << 24);
+  f.count("latency_cycles", tlb.latency_cycles, 0, 1 << 20);
+  f.count("walk_latency_cycles", tlb.walk_latency_cycles, 0, 1 << 20);
+  f.count("walks", tlb.walks, 1, 1024);
+  const auto power = [&](std::int64_t bytes) { return std::has_single_bit(static_cast<std::uint64_t>(bytes)); };
+  f.refuse_unless(power(tlb.unit_page), "unit_page_bytes",
+                  fmt::format("expected a power of two, got {}", tlb.unit_page));
+  f.refuse_unless(power(tlb.page), "page_bytes", fmt::format("expected a power of two, got {}", tlb.page));
+  f.refuse_unless(tlb.entries % 16 == 0, "entries", fmt::format("expected a multiple of 16, got {}", tlb.entries));
 }
 
 template <class Fields>
@@ -52,6 +76,9 @@ void l2_fields(Fields& f, L2Spec& l2) {
   f.count("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
   f.count("far_latency_cycles", l2.far_latency_cycles, 0, 1 << 20);
+  f.count("atomic_bytes_per_cycle", l2.atomic_bytes_per_cycle, 1, 1 << 16, Presence::optional);
+  f.object(
+      "tlb", [&](auto& tlb) { tlb_fields(tlb, l2.tlb); }, Presence::optional);
   const std::int64_t set_bytes = kLineBytes * l2.ways * l2.slices;
   f.refuse_unless(l2.bytes >= set_bytes && l2.bytes % set_bytes == 0, "bytes",
                   fmt::format("expected a multiple of slices * ways * 128 B = {}, got {}", set_bytes, l2.bytes));
@@ -86,6 +113,10 @@ template <class Fields>
 void gpu_fields(Fields& f, GpuSpec& gpu) {
   f.text("name", gpu.name);
   f.count("compute_units", gpu.compute_units, 1, 65536);
+  f.count("gpcs", gpu.gpcs, 1, 65536, Presence::optional);
+  f.count("max_cluster_blocks", gpu.max_cluster_blocks, 1, 1024, Presence::optional);
+  f.refuse_unless(gpu.gpcs <= gpu.compute_units, "gpcs",
+                  fmt::format("expected at most the {} compute units, got {}", gpu.compute_units, gpu.gpcs));
   f.clock_MHz("clock_MHz", gpu.clock, 0.001, 1e6);
   f.object("compute_unit", [&](auto& unit) { compute_unit_fields(unit, gpu.compute_unit); });
   f.object("l2", [&](auto& l2) { l2_fields(l2, gpu.l2); });

@@ -210,9 +210,12 @@ KernelSignature kernel_signature(const ProgramOp& op) {
   for (const auto& size : {demand.shape.grid, demand.shape.block}) add(size[0], size[1], size[2]);
   add(demand.shape.registers_per_thread, demand.shape.shared_memory_bytes);
   for (const double flops : demand.flops) add(std::bit_cast<std::uint64_t>(flops));
-  add(demand.iterations, demand.stages, demand.write_at_end, demand.reads.size());
+  add(demand.iterations, demand.stages, demand.write_at_end, demand.barrier, demand.cluster_blocks,
+      std::bit_cast<std::uint64_t>(demand.instructions), demand.reads.size());
   for (const auto* operands : {&demand.reads, &demand.writes}) {
-    for (const Operand& operand : *operands) add(operand.bytes_per_block, operand.divisor, operand.modulo);
+    for (const Operand& operand : *operands) {
+      add(operand.bytes_per_block, operand.divisor, operand.modulo, operand.atomic);
+    }
   }
   return out;
 }

@@ -13,6 +13,14 @@ namespace {
 // data. Measured sums do not tell the two apart; a model choice that only shifts waiting between them.
 constexpr double kRequestShare = 0.4;
 
+// An engine goes by physical addresses, has no L1, and one set of adders that its agents take in turn.
+ComputeUnitSpec engine_parts(ComputeUnitSpec unit) {
+  unit.tlb_entries = 0;
+  unit.l1_bytes = 0;
+  return unit;
+}
+WarpSchedulers engine_pipes() { return {1, WarpPolicy::round_robin}; }
+
 SubCycle hit_latency(const GpuSpec& spec) { return cycles(std::int64_t{spec.l2.hit_latency_cycles}); }
 }  // namespace
 
@@ -26,6 +34,8 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
       ports_(std::move(ports)),
       request_latency_(static_cast<SubCycle>(static_cast<double>(hit_latency(spec)) * kRequestShare)),
       l1_latency_(cycles(std::int64_t{spec.compute_unit.l1_latency_cycles})),
+      l1_line_time_(cycles(static_cast<double>(kLineBytes) / spec.compute_unit.l1_bytes_per_cycle)),
+      barrier_latency_(cycles(std::int64_t{spec.compute_unit.barrier_cycles})),
       device_latency_(clock_.to_subcycles(spec.launch.device_latency)),
       graph_node_(work.host.cuda_graph ? clock_.to_subcycles(spec.launch.graph_node) : device_latency_),
       flags_(work.flags),
@@ -39,12 +49,17 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
   poll_wait_ = hit_latency(spec) / 2;
   const ComputeUnitSpec& unit = spec.compute_unit;
   const SubCycle line_time = cycles(static_cast<double>(kLineBytes) / unit.l2_bytes_per_cycle);
-  for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.emplace_back(unit, kCycle, line_time);
+  const WarpSchedulers schedulers(unit.schedulers, unit.policy);
+  for (std::uint32_t u = 0; u < spec.compute_units; ++u) {
+    units_.emplace_back(unit, spec.l2.tlb, schedulers, kCycle, line_time);
+  }
+  for (std::uint32_t gpc = 0; gpc <= spec.gpcs; ++gpc) gpc_units_.push_back(first_unit_of_gpc(spec, gpc));
+  for (std::uint32_t gpc = 0; gpc < spec.gpcs; ++gpc) gpc_of_.resize(gpc_units_[gpc + 1], gpc);
   const double copy_bytes_per_cycle =
       static_cast<double>(spec.host_link.count()) / static_cast<double>(spec.clock.count());
   const SubCycle copy_time = cycles(kLineBytes / copy_bytes_per_cycle);
   for (std::uint32_t u = spec.compute_units / 2; u < spec.compute_units; ++u) units_[u].partition = 1;
-  units_.emplace_back(unit, copy_time, copy_time);
+  units_.emplace_back(engine_parts(unit), spec.l2.tlb, engine_pipes(), copy_time, copy_time);
   units_.back().partition = L2Cache::kNoPartition;
   for (Unit& u : units_) {
     u.to_links = request_latency_;
@@ -72,7 +87,8 @@ void Gpu::add_engines(const GpuEngines& engines) {
     return cycles(kLineBytes * static_cast<double>(spec_.clock.count()) / static_cast<double>(rate.count()));
   };
   const auto add = [&](Bandwidth rate, std::uint32_t outstanding, std::uint32_t packet_lines) {
-    Unit& unit = units_.emplace_back(spec_.compute_unit, 0, line_time(rate));
+    Unit& unit =
+        units_.emplace_back(engine_parts(spec_.compute_unit), spec_.l2.tlb, engine_pipes(), 0, line_time(rate));
     unit.outstanding_limit = outstanding;
     unit.packet_lines = packet_lines;
     unit.partition = L2Cache::kNoPartition;
@@ -129,6 +145,8 @@ void Gpu::announce(const Event& event) const {
   switch (event.kind) {
     case EventKind::load_at_l2:
     case EventKind::store_at_l2:
+    case EventKind::atomic_at_l2:
+    case EventKind::fetch_atomic_at_l2:
       l2_.prefetch(event.line, event.lines);
       break;
     case EventKind::ingress:
@@ -153,6 +171,12 @@ void Gpu::handle(const Event& event) {
     case EventKind::store_at_l2:
       on_store_at_l2(event);
       return;
+    case EventKind::atomic_at_l2:
+      on_atomic_at_l2(event, false);
+      return;
+    case EventKind::fetch_atomic_at_l2:
+      on_atomic_at_l2(event, true);
+      return;
     case EventKind::load_at_sram:
       push(access_sram(event.lines) + sram_latency_,
            Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
@@ -168,6 +192,9 @@ void Gpu::handle(const Event& event) {
       return;
     case EventKind::computed:
       on_computed(event);
+      return;
+    case EventKind::slot_free:
+      on_slot_free(event.agent);
       return;
     case EventKind::resume:
       run_agent(event.agent);

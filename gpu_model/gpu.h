@@ -77,11 +77,14 @@ class Gpu final : public Chip {
   enum class EventKind : std::uint8_t {
     load_at_l2,
     store_at_l2,
+    atomic_at_l2,        // nothing comes back
+    fetch_atomic_at_l2,  // the old value does
     load_at_sram,
     store_at_sram,
     flag_at_l2,
     response,      // of a load, at the unit
-    computed,      // a round left the pipe
+    computed,      // a round is through
+    slot_free,     // of a unit, for which a round waits
     resume,        // an agent goes on: started, a flag came, stores drained
     egress,        // a request of an agent at the link ports
     egress_reply,  // a reply to another GPU there
@@ -134,7 +137,7 @@ class Gpu final : public Chip {
     std::uint32_t rounds = 0;    // of this phase
     std::uint32_t stages = 0;
     std::uint32_t complete = 0;  // rounds whose loads are there
-    std::uint32_t computed = 0;  // rounds through the pipe
+    std::uint32_t computed = 0;  // rounds that are through
     // Cursors: the round, stream and line to load and to store next.
     std::uint32_t load_round = 0, load_line = 0, load_end = 0;
     std::uint8_t load_stream = 0, store_stream = 0;
@@ -157,8 +160,12 @@ class Gpu final : public Chip {
     std::uint32_t next_flag_waiter = 0;
     std::uint32_t awaited = 0;            // what the flag must count to
     bool waits_for_flag = false;          // is in the list of a flag
-    SubCycle pipe_until = 0;              // its last round there is through
-    SubCycle pipe_time = 0;               // in which it had a round there
+    bool round_waits = false;             // for its slots
+    std::uint8_t partitions = 0;          // sub-partitions that hold its warps, as a mask
+    std::uint32_t age = 0;                // among all agents placed
+    std::uint32_t started = 0;            // rounds that have their slots
+    SubCycle pipe_until = 0;              // the last of them is through
+    SubCycle pipe_time = 0;               // in which it had a round in a pipe, or waiting for one
     std::unique_ptr<PhaseCursor> cursor;  // null: the phases come from the kernel's program
     Phase phase;
   };
@@ -183,6 +190,7 @@ class Gpu final : public Chip {
     bool on_units = true;  // its blocks take places on compute units
     Executor executor = Executor::compute_units;
     std::uint64_t blocks = 0;
+    std::uint32_t cluster_blocks = 1;
     std::uint64_t next_block = 0;
     std::uint64_t blocks_done = 0;
     std::uint64_t stores_out = 0;
@@ -226,32 +234,46 @@ class Gpu final : public Chip {
   void remote_stores_done(std::uint32_t count, SubCycle when);
   void account_unit(std::uint32_t unit);
 
-  // gpu_agents.cpp: warps
+  // gpu_clusters.cpp: clusters of blocks
+  bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);
+  void dispatch_clusters(std::uint32_t kernel);
+
+  // gpu_agents.cpp: warps and their phases
   void enter_phase(std::uint32_t index);
   bool flags_counted(std::uint32_t index);
   bool has_counted(std::uint32_t flag, std::uint32_t value, std::uint32_t index);
   bool round_arrived(std::uint32_t index);
-  static void next_load_stream(Agent& agent);
-  static void next_store_stream(Agent& agent);
   void run_agent(std::uint32_t index);
-  bool issue_stores(std::uint32_t index);
-  bool issue_loads(std::uint32_t index);
   bool finish_phase(std::uint32_t index);
   void finish_agent(std::uint32_t index);
+  void post(std::uint32_t index, const FlagPost& post);
+  void end_fence(std::uint32_t index);
+
+  // gpu_rounds.cpp: what they compute
   void rounds_complete(std::uint32_t index);
-  void wait_at(WaitQueue& queue, std::uint32_t index);
-  void wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t limit);
+  void round_ready(std::uint32_t index, SubCycle since);
+  void start_rounds(std::uint32_t unit);
+  void on_computed(const Event& event);
+  void on_slot_free(std::uint32_t unit);
+
+  // gpu_issue.cpp: what they load and store
+  static void next_load_stream(Agent& agent);
+  static void next_store_stream(Agent& agent);
+  bool issue_stores(std::uint32_t index);
+  bool issue_loads(std::uint32_t index);
   void load_lines(std::uint32_t index, std::uint32_t count);
   void issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, std::uint32_t count, bool is_load);
-  void post(std::uint32_t index, const FlagPost& post);
+  SubCycle translated(Unit& unit, LineAddress line, SubCycle when);
+  void wait_at(WaitQueue& queue, std::uint32_t index);
+  void wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t limit);
   void on_response(const Event& event);
-  void on_computed(const Event& event);
-  void end_fence(std::uint32_t index);
   void stores_done(std::uint32_t agent, std::uint32_t count, SubCycle when);
 
   // gpu_memory.cpp: L2 and links
   void on_load_at_l2(const Event& event);
   void on_store_at_l2(const Event& event);
+  void on_atomic_at_l2(const Event& event, bool value_returns);
+  void respond(const Event& event, const L2Cache::Access& access);
   [[nodiscard]] bool in_sram(LineAddress line) const { return line >= sram_first_line_; }
   SubCycle access_sram(std::uint32_t lines);
   SubCycle write_came(const Packet& packet, SubCycle& started);
@@ -281,6 +303,8 @@ class Gpu final : public Chip {
   SubCycle response_latency_;  // L2 slice to unit or link port
   SubCycle poll_wait_;         // from a change in L2 to the poll that sees it, on average
   SubCycle l1_latency_;
+  SubCycle l1_line_time_;
+  SubCycle barrier_latency_;
   SubCycle device_latency_;
   SubCycle graph_node_;              // device_latency_, unless kernels are launched as graphs
   std::uint32_t private_units_ = 0;  // the first of them; 0: none
@@ -305,6 +329,11 @@ class Gpu final : public Chip {
   std::uint64_t remote_stores_ = 0;      // issued so far, in lines
   std::uint64_t remote_acknowledged_ = 0;
   std::uint32_t next_unit_ = 0;
+  std::uint32_t next_gpc_ = 0;
+  std::vector<std::uint32_t> gpc_units_;      // first unit of each GPC, and the end
+  std::vector<std::uint32_t> gpc_of_;         // by compute unit
+  std::vector<std::uint32_t> cluster_units_;  // of the cluster being placed
+  std::uint32_t agents_placed_ = 0;
   std::uint32_t launches_ = 0;
   std::uint32_t collectives_ = 0;  // started or about to be, until they end
   Time collective_notice_;         // at least this long from being ready to the first message

@@ -71,6 +71,7 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
     kernel.program.emplace(described.kernel, spec_, described.name);
     kernel.needs = kernel.program->needs();
     kernel.blocks = kernel.program->blocks();
+    kernel.cluster_blocks = kernel.program->cluster_blocks();
   } else {
     kernel.script = script;
     kernel.communication = described.kind == ProgramOpKind::collective;
@@ -111,6 +112,10 @@ void Gpu::end_op(std::uint32_t slot) {
 // Breadth first: one block a unit and pass, as long as one fits anywhere.
 void Gpu::dispatch(std::uint32_t slot) {
   Running& kernel = running_[slot];
+  if (kernel.cluster_blocks > 1) {
+    dispatch_clusters(slot);
+    return;
+  }
   if (!kernel.on_units) {
     while (kernel.next_block < kernel.blocks) place_block(slot, engine_unit(kernel.executor, kernel.next_block));
     return;
@@ -128,6 +133,11 @@ void Gpu::dispatch(std::uint32_t slot) {
 // A block has left the unit: kernels take the place in the order of priority and age.
 void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
   for (const std::uint32_t slot : active_) {
+    if (running_[slot].cluster_blocks > 1) {
+      while (running_[slot].next_block < running_[slot].blocks && place_cluster(slot, gpc_of_[unit])) {
+      }
+      continue;
+    }
     while (running_[slot].next_block < running_[slot].blocks && place_block(slot, unit, &left)) {
     }
   }
@@ -180,6 +190,8 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block*
     agent.block = block;
     agent.block_number = number;
     agent.kernel = slot;
+    agent.age = agents_placed_++;
+    agent.partitions = unit.schedulers.place(programs == nullptr ? kernel.program->warps() : WarpSchedulers::kMost);
     if (programs == nullptr) {
       agent.lines_in_flight = kernel.program->lines_in_flight();
       agent.phase = kernel.program->phase(number, 0);

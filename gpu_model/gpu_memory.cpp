@@ -40,10 +40,16 @@ void Gpu::book(OpId op, const L2Cache::Access& access, std::uint32_t lines, SubC
 
 void Gpu::on_load_at_l2(const Event& event) {
   const Agent& agent = agents_[event.agent];
+  const Unit& unit = units_[agent.unit];
+  // The unit's port sends the lines one after another.
+  respond(event, l2_.read(lines_of(event, unit, running_[agent.kernel].communication), now(), unit.load_request_time));
+}
+
+// The lines go back to the unit that asked.
+void Gpu::respond(const Event& event, const L2Cache::Access& access) {
+  const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
-  // The unit's port sends the lines one after another.
-  const L2Cache::Access access = l2_.read(lines_of(event, unit, kernel.communication), now(), unit.load_request_time);
   count_communication(access, event.lines, kernel.communication);
   const SubCycle comes = access.done + response_latency_;
   const SubCycle port_time = unit.port_line_time * event.lines;
@@ -70,6 +76,20 @@ void Gpu::on_store_at_l2(const Event& event) {
   const Running& kernel = running_[agent.kernel];
   const Unit& unit = units_[agent.unit];
   const L2Cache::Access access = l2_.write(lines_of(event, unit, kernel.communication), now(), unit.port_line_time);
+  count_communication(access, event.lines, kernel.communication);
+  book(kernel.op, access, event.lines, access.done + response_latency_);
+  stores_done(event.agent, event.lines, access.done + response_latency_);
+}
+
+void Gpu::on_atomic_at_l2(const Event& event, bool value_returns) {
+  const Agent& agent = agents_[event.agent];
+  const Running& kernel = running_[agent.kernel];
+  const Unit& unit = units_[agent.unit];
+  const L2Cache::Access access = l2_.atomic(lines_of(event, unit, kernel.communication), now(), unit.port_line_time);
+  if (value_returns) {
+    respond(event, access);
+    return;
+  }
   count_communication(access, event.lines, kernel.communication);
   book(kernel.op, access, event.lines, access.done + response_latency_);
   stores_done(event.agent, event.lines, access.done + response_latency_);

@@ -11,18 +11,37 @@
 
 namespace weft {
 
+// Who goes when several warps are ready: the same one as long as it can and then the oldest, or one after the other.
+enum class WarpPolicy : std::uint8_t { greedy_then_oldest, round_robin };
+
 struct ComputeUnitSpec {
+  std::uint32_t schedulers =
+      4;  // sub-partitions: each with a warp scheduler, an issue slot a cycle and part of the pipes
+  WarpPolicy policy = WarpPolicy::greedy_then_oldest;
+  std::uint32_t barrier_cycles = 0;  // from the last warp of a block at a barrier until they go on
   std::uint32_t max_threads = 2048;
   std::uint32_t max_blocks = 32;
   std::uint32_t registers = 65536;
-  std::uint32_t shared_memory_bytes = 0;                    // usable by blocks
-  std::uint32_t reserved_shared_memory_bytes = 0;           // taken by the system for each block
-  std::array<double, kPipeCount> flops_per_cycle{};         // dense, of one unit, by Pipe
-  std::array<double, kPipeCount> pipe_efficiency{1, 1, 1};  // best measured / peak
-  std::uint32_t max_outstanding_lines = 256;                // L1 misses in flight (128 B lines)
-  std::uint32_t l2_bytes_per_cycle = 64;                    // port between a unit and the crossbar, each way
-  std::uint32_t l1_bytes = 0;                               // L1 and shared memory together
+  std::uint32_t shared_memory_bytes = 0;                            // usable by blocks
+  std::uint32_t reserved_shared_memory_bytes = 0;                   // taken by the system for each block
+  std::array<double, kPipeCount> flops_per_cycle{0, 0, 0, 64, 16};  // dense, of one unit, by Pipe
+  std::array<double, kPipeCount> pipe_efficiency{1, 1, 1, 1, 1};    // best measured / peak
+  std::uint32_t max_outstanding_lines = 256;                        // L1 misses in flight (128 B lines)
+  std::uint32_t l2_bytes_per_cycle = 64;                            // port between a unit and the crossbar, each way
+  std::uint32_t l1_bytes = 0;                                       // L1 and shared memory together
   std::uint32_t l1_latency_cycles = 0;
+  std::uint32_t l1_bytes_per_cycle = 128;  // of loads that look into L1, hits and misses
+  std::uint32_t tlb_entries = 0;           // pages of TlbSpec::unit_page; 0: addresses need no translation
+};
+
+// Where units find translations that they do not hold themselves: one TLB of the GPU, then walks of the page table.
+struct TlbSpec {
+  std::int64_t unit_page = 2 << 20;  // bytes that an entry of a unit's TLB covers
+  std::int64_t page = 32 << 20;      // and one of the GPU's
+  std::uint32_t entries = 0;         // of the GPU's
+  std::uint32_t latency_cycles = 0;  // what a miss of the unit adds that the GPU's TLB answers
+  std::uint32_t walk_latency_cycles = 0;
+  std::uint32_t walks = 8;  // at a time
 };
 
 struct L2Spec {
@@ -34,6 +53,8 @@ struct L2Spec {
   // What an access adds that crosses to the other half of the chip: the first half of the units is near to the first
   // half of the slices. 0: one partition.
   std::uint32_t far_latency_cycles = 0;
+  std::uint32_t atomic_bytes_per_cycle = 32;  // of one slice's atomic unit
+  TlbSpec tlb;                                // beside the L2
 };
 
 struct HbmSpec {
@@ -115,6 +136,8 @@ struct PrivateParts {
 struct GpuSpec {
   std::string name;
   std::uint32_t compute_units = 0;
+  std::uint32_t gpcs = 1;                // groups of units, as even as pairs of units can be
+  std::uint32_t max_cluster_blocks = 1;  // 1: no clusters of blocks
   Frequency clock;
   ComputeUnitSpec compute_unit;
   L2Spec l2;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/error.h"
@@ -13,17 +14,27 @@ namespace {
 // What a warp keeps in flight when its program does not stage whole rounds: four 16 B loads a thread, as unrolled
 // streaming kernels have it (PyTorch's vectorized_elementwise_kernel loads 4 elements a thread, NCCL unrolls likewise).
 constexpr std::uint32_t kLinesInFlightPerWarp = 16;
+constexpr std::uint32_t kWarp = 32;
+// Operations of a warp's instruction, by Pipe: mma.m16n8k16 of FP16 and m16n8k8 of TF32 (PTX ISA; Hopper's wgmma has
+// more), a fused multiply-add of two in each of 32 lanes, a special function in each.
+constexpr std::array<double, kPipeCount> kOperationsPerInstruction{4096, 2048, 64, 64, 32};
+// A memory instruction moves 16 B a lane.
+constexpr double kLinesPerInstruction = 4;
+constexpr std::array<Slot, kPipeCount> kSlotOf{Slot::tensor, Slot::tensor, Slot::fp32, Slot::fp64, Slot::sfu};
 }  // namespace
 
 KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, const std::string& name)
     : reads_(demand.reads),
       writes_(demand.writes),
       blocks_(demand.shape.blocks()),
+      cluster_blocks_(demand.cluster_blocks),
       memory_scale_(demand.memory_scale),
       write_at_end_(demand.write_at_end && !demand.writes.empty()),
+      barrier_(demand.barrier),
       needs_(block_needs(gpu.compute_unit, demand.shape.threads_per_block(), demand.shape.registers_per_thread,
                          demand.shape.shared_memory_bytes)),
-      lines_in_flight_(needs_.threads / 32 * kLinesInFlightPerWarp),
+      warps_(needs_.threads / kWarp),
+      lines_in_flight_(warps_ * kLinesInFlightPerWarp),
       phases_(write_at_end_ ? 2 : 1),
       rounds_(std::max(demand.iterations, 1U)),
       stages_(std::max(demand.stages, 1U)) {
@@ -34,20 +45,49 @@ KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, con
                     name, gpu.name, demand.shape.threads_per_block(), demand.shape.registers_per_thread,
                     demand.shape.shared_memory_bytes));
   }
+  const std::uint32_t most = most_cluster_blocks(gpu, needs_);
+  if (cluster_blocks_ == 0 || cluster_blocks_ > most || blocks_ % cluster_blocks_ != 0) {
+    throw InputError(fmt::format("kernel {}: expected clusters of at most {} blocks that divide the grid of {}, got {}",
+                                 name, most, blocks_, cluster_blocks_));
+  }
   if (reads_.size() > Phase::kMaxLoads || writes_.size() > Phase::kMaxStores) {
     throw InputError(fmt::format("kernel {}: expected at most {} operands read and {} written, got {} and {}", name,
                                  Phase::kMaxLoads, Phase::kMaxStores, reads_.size(), writes_.size()));
   }
-  double block_cycles = 0;
+  set_work(demand, gpu.compute_unit);
+}
+
+// Of a round, on each sub-partition that holds warps of the block. Memory instructions alone need no slots: the unit's
+// port takes four times as long for them.
+void KernelProgram::set_work(const KernelDemand& demand, const ComputeUnitSpec& unit) {
+  const double schedulers = unit.schedulers;
+  const double share = schedulers / std::min<double>(warps_, schedulers) / static_cast<double>(blocks_) / rounds_;
+  std::array<double, kSlotCount> work{};
+  double instructions = 0;
   for (std::size_t pipe = 0; pipe < kPipeCount; ++pipe) {
-    const double rate = gpu.compute_unit.flops_per_cycle[pipe] * gpu.compute_unit.pipe_efficiency[pipe];
-    const double pipe_cycles = demand.flops[pipe] == 0 ? 0 : demand.flops[pipe] / static_cast<double>(blocks_) / rate;
-    if (pipe_cycles > block_cycles) {
-      block_cycles = pipe_cycles;
-      pipe_ = static_cast<Pipe>(pipe);
+    if (demand.flops[pipe] == 0) continue;
+    const double rate = unit.flops_per_cycle[pipe] * unit.pipe_efficiency[pipe];
+    work[static_cast<std::size_t>(kSlotOf[pipe])] += demand.flops[pipe] * share / rate;
+    instructions += demand.flops[pipe] / kOperationsPerInstruction[pipe];
+  }
+  if (instructions > 0) {
+    for (const auto* operands : {&reads_, &writes_}) {
+      for (const Operand& operand : *operands) {
+        const double bytes = static_cast<double>(operand.bytes_per_block) * memory_scale_;
+        instructions += bytes / kLineBytes / kLinesPerInstruction * static_cast<double>(blocks_);
+      }
     }
   }
-  compute_ = cycles(block_cycles + demand.extra_cycles_per_block);
+  if (demand.instructions > 0) instructions = demand.instructions;
+  work[static_cast<std::size_t>(Slot::issue)] = instructions * share / schedulers;
+  // Of equal ones a pipe, which is what takes the time where it issues every cycle.
+  std::size_t busiest = static_cast<std::size_t>(Slot::fp32);
+  for (std::size_t slot = kSlotCount; slot-- > 0;) {
+    if (work[slot] > work[busiest]) busiest = slot;
+  }
+  work[busiest] += demand.extra_cycles_per_block / rounds_;
+  busiest_ = static_cast<Slot>(busiest);
+  for (std::size_t slot = 0; slot < kSlotCount; ++slot) work_[slot] = cycles(work[slot]);
 }
 
 LineStream KernelProgram::stream(const Operand& operand, std::uint64_t block) const {
@@ -67,7 +107,8 @@ LineStream KernelProgram::stream(const Operand& operand, std::uint64_t block) co
   lines.last_sectors = static_cast<std::uint8_t>((2U << last_sector) - 1U);
   if (lines.lines == 1) lines.first_sectors = lines.last_sectors = lines.first_sectors & lines.last_sectors;
   // Only what several blocks read can hit in L1: a line that one block reads once cannot, so it need not be looked up.
-  lines.through_l1 = operand.divisor > 1 || operand.modulo != 0;
+  lines.atomic = operand.atomic;
+  lines.through_l1 = !operand.atomic && (operand.divisor > 1 || operand.modulo != 0);
   return lines;
 }
 
@@ -77,8 +118,11 @@ Phase KernelProgram::phase(std::uint64_t block, std::uint32_t index) const {
     for (const Operand& operand : reads_) phase.load(stream(operand, block));
     phase.rounds = rounds_;
     phase.stages = stages_;
-    phase.pipe = pipe_;
-    phase.compute = compute_ / rounds_;
+    phase.busiest = busiest_;
+    phase.compute = work_[static_cast<std::size_t>(busiest_)];
+    phase.beside = work_;
+    phase.beside[static_cast<std::size_t>(busiest_)] = 0;
+    phase.barrier = barrier_;
   }
   if (index == 1 || !write_at_end_) {
     for (const Operand& operand : writes_) phase.store(stream(operand, block));

@@ -43,10 +43,13 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       channel_mask_((1U << channel_shift_) - 1),
       slices_of_channel_(std::max(spec.slices / hbm.channels, 1U)),
       sector_time_(cycles(static_cast<double>(kSectorBytes) / spec.bytes_per_cycle)),
+      atomic_sector_time_(
+          std::max(sector_time_, cycles(static_cast<double>(kSectorBytes) / spec.atomic_bytes_per_cycle))),
       slices_(spec.slices),
       fills_(std::size_t{spec.slices} * kFillEntries),
       tags_(spec.slices, sets_of_slice(spec), spec.ways, lines_of_slice(spec, hbm), kChunkShift),
-      hbm_(hbm, clock) {
+      hbm_(hbm, clock),
+      page_table_(spec.tlb) {
   WEFT_CHECK(spec.slices >= 2 && spec.slices <= 256, "2 to 256 L2 slices");
   WEFT_CHECK(std::uint64_t{hbm.channels} * slices_of_channel_ == std::uint64_t{spec.slices} << channel_shift_,
              "channels that divide the slices, or that many times a power of two");
@@ -135,6 +138,7 @@ void L2Cache::rest() {
   lost_.clear();
   communication_write_back_bytes_ = 0;
   hbm_.rest();
+  page_table_.rest();
 }
 
 L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing) {
@@ -225,6 +229,35 @@ L2Cache::Access L2Cache::write(const Lines& lines, SubCycle now, SubCycle spacin
     from = to;
   }
   return access;
+}
+
+// Line by line: each is read, and holds its slice for as long as the atomic unit takes longer than the read.
+L2Cache::Access L2Cache::atomic(const Lines& lines, SubCycle now, SubCycle spacing) {
+  Access all;
+  const bool own = lines.communication;
+  for (std::uint32_t i = 0; i < lines.count; ++i) {
+    const std::uint32_t sectors = sectors_of(lines, i);
+    const Lines one{.first = lines.first + i,
+                    .first_sectors = sectors,
+                    .last_sectors = sectors,
+                    .partition = lines.partition,
+                    .communication = own};
+    const Access access = read(one, now + i * spacing);
+    const Place at = place(one.first);
+    const SubCycle longer = (atomic_sector_time_ - sector_time_) * kSectorCount[sectors];
+    Slice& slice = slices_[slice_of(at, own)];
+    if (own) slice.ahead.add(now, slice.free, longer);
+    slice.free += longer;
+    L2Tags::Way& way = *find(tags(own).address(at.slice, at.line), at, own);
+    way = (way & ~L2Tags::kCommunication) | sectors | (own ? L2Tags::kCommunication : 0);
+    if (i == 0) all.started = access.started;
+    all.done = std::max(all.done, access.done + longer);
+    all.slice_wait += access.slice_wait;
+    all.held_by_cache += access.held_by_cache;
+    all.held_by_hbm += access.held_by_hbm;
+    all.fetched_bytes += access.fetched_bytes;
+  }
+  return all;
 }
 
 L2Cache::Access L2Cache::update(LineAddress line, SubCycle now) {

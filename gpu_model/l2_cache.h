@@ -8,6 +8,7 @@
 
 #include "gpu_model/hbm.h"
 #include "gpu_model/l2_tags.h"
+#include "gpu_model/tlb.h"
 #include "gpu_model/work_ahead.h"
 #include "network/packet.h"
 
@@ -49,6 +50,10 @@ class L2Cache {
   // Calls come in ascending `now`.
   Access read(const Lines& lines, SubCycle now, SubCycle spacing = 0);
   Access write(const Lines& lines, SubCycle now, SubCycle spacing = 0);
+  // Reads, changes and writes the lines in their slices; what is not there is fetched first.
+  Access atomic(const Lines& lines, SubCycle now, SubCycle spacing = 0);
+  // When a translation that a unit asks for at `now` is there.
+  SubCycle translate(LineAddress line, SubCycle now) { return page_table_.translate(line, now); }
   // Hints to the host's own caches that these lines will be accessed soon.
   void prefetch(LineAddress first, std::uint32_t count) const;
 
@@ -77,6 +82,7 @@ class L2Cache {
 
   [[nodiscard]] const L2Statistics& statistics() const { return statistics_; }
   [[nodiscard]] HbmStatistics hbm_statistics() const;  // also of communication's own
+  [[nodiscard]] const PageTable& page_table() const { return page_table_; }
 
   // Whether the tags tell apart all lines of the memory, and how many they do.
   static bool tags_reach(const L2Spec& spec, const HbmSpec& hbm);
@@ -142,6 +148,7 @@ class L2Cache {
   std::uint32_t channel_mask_;
   std::uint32_t slices_of_channel_;  // 1 where a slice has several
   SubCycle sector_time_;             // of a slice
+  SubCycle atomic_sector_time_;      // of its atomic unit
   std::vector<std::uint32_t> channel_of_;
   std::vector<std::uint32_t> slice_in_channel_;
   std::vector<std::uint32_t> rotation_;  // breaks up strides that would camp on one slice
@@ -154,6 +161,7 @@ class L2Cache {
   // Lines that communication put out of the cache, plus one, by slice and the lowest bits of their number: empty until
   // it does.
   std::vector<std::uint32_t> lost_;
+  PageTable page_table_;
   std::int64_t communication_write_back_bytes_ = 0;
   std::uint32_t update_cost_ = 1;
   L2Statistics statistics_;

@@ -1,5 +1,7 @@
 #include "gpu_model/occupancy.h"
 
+#include <algorithm>
+
 namespace weft {
 
 namespace {
@@ -52,6 +54,19 @@ std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& nee
   std::uint32_t blocks = 0;
   for (; slots.fits(needs); ++blocks) slots.take(needs);
   return blocks;
+}
+
+std::uint32_t first_unit_of_gpc(const GpuSpec& gpu, std::uint32_t gpc) {
+  const std::uint32_t together = gpu.compute_units % 2 == 0 ? 2 : 1;
+  return gpu.compute_units / together * gpc / gpu.gpcs * together;
+}
+
+std::uint32_t most_cluster_blocks(const GpuSpec& gpu, const BlockNeeds& needs) {
+  std::uint32_t units = 0;
+  for (std::uint32_t gpc = 0; gpc < gpu.gpcs; ++gpc) {
+    units = std::max(units, first_unit_of_gpc(gpu, gpc + 1) - first_unit_of_gpc(gpu, gpc));
+  }
+  return std::min(gpu.max_cluster_blocks, units * blocks_per_unit(gpu.compute_unit, needs));
 }
 
 }  // namespace weft

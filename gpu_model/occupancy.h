@@ -36,4 +36,10 @@ class UnitSlots {
 // Blocks of one kind that fit on an empty unit; 0 when not even one does.
 [[nodiscard]] std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& needs);
 
+// The first unit of GPC `gpc`; of the number of GPCs, behind the last. GPCs are as even as pairs of units (TPCs) can
+// be: 132 units in 8 of them make 16, 16, 16, 18, 16, 16, 16, 18.
+[[nodiscard]] std::uint32_t first_unit_of_gpc(const GpuSpec& gpu, std::uint32_t gpc);
+// Blocks of one kind in the largest cluster: they fit on one GPC, and the GPU has clusters of so many.
+[[nodiscard]] std::uint32_t most_cluster_blocks(const GpuSpec& gpu, const BlockNeeds& needs);
+
 }  // namespace weft

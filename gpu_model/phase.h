@@ -28,13 +28,24 @@ struct LineStream {
   Target target = Target::local;
   bool through_l1 = false;
   bool adds = false;                // a remote store that the other GPU's memory adds to what stands there
+  bool atomic = false;              // of the own L2: read, changed and written there
   std::uint8_t first_sectors = 15;  // of the first line, as a mask; all others are whole
   std::uint8_t last_sectors = 15;
   // Flags inside the data (NCCL's LL protocols). A store counts each of its lines at this flag of the GPU it goes to. A
   // load's round begins when this flag of its own GPU has counted `arrived_before` and the lines up to the round's end.
   std::uint32_t arrival_flag = kNoFlag;
   std::uint32_t arrived_before = 0;
+
+  // The lines that belong to rounds before `round` of `rounds`.
+  [[nodiscard]] std::uint32_t lines_before(std::uint32_t round, std::uint32_t rounds) const {
+    return static_cast<std::uint32_t>(std::uint64_t{lines} * round / rounds);
+  }
 };
+
+// What a sub-partition of a compute unit can do at a time: issue an instruction, and one thing on each of its pipes.
+// Loads and stores go through one pipe of the unit, whose rate is that of its ports.
+enum class Slot : std::uint8_t { issue, tensor, fp32, fp64, sfu };
+inline constexpr std::size_t kSlotCount = 5;
 
 struct FlagWait {
   std::uint32_t flag = 0;
@@ -59,15 +70,17 @@ struct Phase {
   std::uint8_t store_count = 0;
   std::uint8_t wait_count = 0;
   std::uint8_t post_count = 0;
-  Pipe pipe = Pipe::fp32;
   std::uint32_t rounds = 1;
-  std::uint32_t stages = 1;                 // rounds whose loads may be in flight
-  SubCycle compute = 0;                     // pipe time of a round
-  SubCycle fence = 0;                       // what a fence before the posts takes once the phase's stores are done
-  SubCycle delay = 0;                       // from the last flag waited for to the first load: a command's start
-  bool fenced = true;                       // false: the posts do not wait for the stores
-  std::array<FlagWait, kMaxWaits> waits{};  // before the first round
-  std::array<FlagPost, kMaxPosts> posts{};  // after the last round
+  std::uint32_t stages = 1;  // rounds whose loads may be in flight
+  SubCycle compute = 0;      // of a round: time on `busiest` of each sub-partition that it uses
+  Slot busiest = Slot::fp32;
+  std::array<SubCycle, kSlotCount> beside{};  // of a round: time on the others
+  bool barrier = false;                       // the warps meet: a round begins when the one before is through
+  SubCycle fence = 0;                         // what a fence before the posts takes once the phase's stores are done
+  SubCycle delay = 0;                         // from the last flag waited for to the first load: a command's start
+  bool fenced = true;                         // false: the posts do not wait for the stores
+  std::array<FlagWait, kMaxWaits> waits{};    // before the first round
+  std::array<FlagPost, kMaxPosts> posts{};    // after the last round
 
   void load(const LineStream& stream) { loads.at(load_count++) = stream; }
   void store(const LineStream& stream) { stores.at(store_count++) = stream; }

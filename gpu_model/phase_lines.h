@@ -28,7 +28,6 @@ inline void set_rounds(Phase& phase, std::uint32_t lines_per_round, std::uint32_
   for (std::size_t i = 0; i < phase.store_count; ++i) most = std::max(most, phase.stores[i].lines);
   phase.rounds = (most + lines_per_round - 1) / lines_per_round;
   phase.stages = warps;
-  phase.pipe = Pipe::fp32;
 }
 
 // Of a compute unit.

@@ -1,13 +1,16 @@
 // One compute unit: what is free on it, its ports and pipes, its L1. The GPU moves it through time.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "gpu_model/clock_domain.h"
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/occupancy.h"
+#include "gpu_model/tlb.h"
+#include "gpu_model/warp_schedulers.h"
 #include "gpu_model/work_ahead.h"
 #include "network/packet.h"
 
@@ -39,24 +42,32 @@ struct WaitQueue {
 };
 
 struct Unit {
-  Unit(const ComputeUnitSpec& spec, SubCycle request_time, SubCycle line_time)
+  static constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max();
+
+  // `schedulers` of one sub-partition make an engine, whose agents take turns.
+  Unit(const ComputeUnitSpec& spec, const TlbSpec& pages, WarpSchedulers pipes, SubCycle request_time,
+       SubCycle line_time)
       : slots(spec),
+        schedulers(std::move(pipes)),
         l1(spec.l1_bytes > spec.shared_memory_bytes ? spec.l1_bytes - spec.shared_memory_bytes : 0),
+        tlb(spec.tlb_entries, pages.unit_page),
         outstanding_limit(spec.max_outstanding_lines),
         load_request_time(request_time),
         port_line_time(line_time) {}
 
   UnitSlots slots;
+  WarpSchedulers schedulers;
+  SubCycle scheduled = kNever;  // the first of the coming events at which it looks for who goes next
   std::uint32_t partition = 0;  // half of the chip
   L1Tags l1;
+  SubCycle l1_free = 0;
+  Tlb tlb;
   std::uint32_t outstanding_limit;  // loads, and as many stores
   SubCycle load_request_time;       // of the port for a load request
   SubCycle port_line_time;          // of the port for a line, each way
   SubCycle out_free = 0;            // the port towards L2
   SubCycle in_free = 0;             // and back
   WorkAhead in_ahead;
-  std::array<SubCycle, kPipeCount> pipe_free{};
-  std::array<WorkAhead, kPipeCount> pipe_ahead{};
   std::uint32_t loads_out = 0;
   std::uint32_t stores_out = 0;
   // An engine at the link ports reaches links and its SRAM without the crossbar; only memory traffic takes its port.

@@ -18,9 +18,10 @@ enum class DataType { fp32, tf32, fp16, bf16, fp64, fp8, int64, int32, int8 };
 [[nodiscard]] const char* to_string(TrainingPhase phase);
 [[nodiscard]] const char* to_string(DataType type);
 
-// The execution pipes of a compute unit with a rate of their own.
-enum class Pipe { tensor_fp16, tensor_tf32, fp32 };  // tensor_fp16 also does BF16
-inline constexpr std::size_t kPipeCount = 3;
+// Kinds of operations that have a rate of their own on a compute unit. Both of tensor run on the tensor pipe;
+// tensor_fp16 also does BF16. sfu: special functions, one result an operation.
+enum class Pipe { tensor_fp16, tensor_tf32, fp32, fp64, sfu };
+inline constexpr std::size_t kPipeCount = 5;
 
 // A launch configuration, as CUDA's <<<>>> and the compiler fix it.
 struct LaunchShape {
@@ -43,6 +44,7 @@ struct Operand {
   std::uint64_t bytes_per_block = 0;  // any size: the model rounds up to 32 B sectors
   std::uint32_t divisor = 1;
   std::uint32_t modulo = 0;
+  bool atomic = false;  // read, changed and written by L2: of `reads` the old value comes back, of `writes` nothing
   bool operator==(const Operand&) const = default;
 };
 
@@ -58,7 +60,10 @@ struct KernelDemand {
   std::array<double, kPipeCount> flops{};  // of the whole kernel
   std::uint32_t iterations = 1;
   std::uint32_t stages = 2;
-  bool write_at_end = false;  // a GEMM's epilogue, a reduction's result; else each round stores its part
+  bool write_at_end = false;         // a GEMM's epilogue, a reduction's result; else each round stores its part
+  bool barrier = false;              // the warps of a block meet between rounds (__syncthreads): tiles in shared memory
+  std::uint32_t cluster_blocks = 1;  // of a thread-block cluster: neighbours in the grid, placed together
+  double instructions = 0;           // of all warps, as counted; 0: as many as operations and lines need at least
   DemandOrigin origin = DemandOrigin::shapes;
   // Fitted by calibration from the kernel's time alone, never from an overlapped time. Both neutral by default.
   double extra_cycles_per_block = 0;  // pipe cycles beyond the flops: instruction overhead, dependencies

@@ -258,6 +258,7 @@ class Guesser {
     node.reads.push_back(tensor(tile.n * k * tile.element_bytes, rows, columns, 0));
     node.writes.push_back(spread(static_cast<double>(tile.m) * tile.n * tile.element_bytes));
     node.write_at_end = true;
+    node.barrier = true;
     node.flops[pipe] = tile_flops * k * blocks();
   }
 

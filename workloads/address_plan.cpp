@@ -152,6 +152,7 @@ ProgramOp place(const Node& node, const AddressPlan& plan) {
   op.kernel.iterations = kernel.iterations;
   op.kernel.stages = kernel.stages;
   op.kernel.write_at_end = kernel.write_at_end;
+  op.kernel.barrier = kernel.barrier;
   op.kernel.origin = kernel.origin;
   op.copy = node.copy;
   if (op.copy.address == 0) op.copy.address = kFirstAddress;

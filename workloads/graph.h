@@ -39,6 +39,7 @@ struct KernelNode {
   std::uint32_t iterations = 1;
   std::uint32_t stages = 2;
   bool write_at_end = false;
+  bool barrier = false;
   DemandOrigin origin = DemandOrigin::shapes;
 };
 

@@ -120,6 +120,7 @@ KernelNode gemm_kernel(const GemmPlan& plan, const GemmShape& gemm, Pipe pipe, s
   kernel.writes = std::move(writes);
   kernel.flops[static_cast<std::size_t>(pipe)] = gemm.flops();
   kernel.write_at_end = true;
+  kernel.barrier = true;
   return kernel;
 }
 

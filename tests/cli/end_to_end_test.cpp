@@ -262,5 +262,29 @@ TEST(BadInputEndToEnd, TracesThatContradictThemselvesAreRefused) {
   }
 }
 
+TEST(KernelEndToEnd, PrintsTheWarpProgramsOfAModel) {
+  const TemporaryFolder folder;
+  folder.write("e.json", R"({"system": "hgx-h100", "gpus": 2, "workload": {"model": "resnet50", "batch": 4}})");
+  const Ran ran = weft("kernel e.json forward_256x64 --json", folder);
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  const Json info = parse_json(ran.output, "kernels");
+  ASSERT_FALSE(info.at("kernels").empty());
+  for (const Json& kernel : info.at("kernels")) {
+    EXPECT_THAT(kernel.at("name").get<std::string>(), HasSubstr("forward_256x64"));
+    EXPECT_GE(kernel.at("blocks_per_unit").get<int>(), 1);
+    ASSERT_EQ(kernel.at("phases").size(), 2U);  // the product, and what it stores
+    EXPECT_EQ(kernel.at("phases").at(0).at("busiest"), "tensor");
+    EXPECT_TRUE(kernel.at("phases").at(0).at("barrier").get<bool>());
+    EXPECT_TRUE(kernel.at("phases").at(0).at("stores").empty());
+    EXPECT_TRUE(kernel.at("phases").at(1).at("cycles_per_round").empty());
+  }
+  const Ran text = weft("kernel e.json forward_256x64", folder);
+  EXPECT_THAT(text.output, HasSubstr("barriers between them"));
+  EXPECT_THAT(text.output, HasSubstr("on a unit ("));
+  const Ran unknown = weft("kernel e.json no_such_kernel", folder);
+  EXPECT_EQ(unknown.code, 65);
+  EXPECT_THAT(unknown.errors, HasSubstr("no_such_kernel"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -83,7 +83,7 @@ TEST(GpuFormula, AUnitsPortBoundsWhatOneUnitReads) {
 TEST(GpuFormula, AComputeBoundKernelTakesItsOperationsOverTheRate) {
   for (std::size_t pipe = 0; pipe < kPipeCount; ++pipe) {
     GpuSpec spec = small_gpu();
-    spec.compute_unit.pipe_efficiency = {0.8, 0.5, 1};
+    spec.compute_unit.pipe_efficiency = {0.8, 0.5, 1, 1, 0.9};
     KernelDemand demand = grid_of(4 * 8 * 5);  // full waves
     demand.iterations = 10;
     const double rate = spec.compute_unit.flops_per_cycle[pipe] * spec.compute_unit.pipe_efficiency[pipe] * 4;

@@ -151,6 +151,26 @@ TEST(Gpu, AResidentCommunicationBlockTakesItsUnitAway) {
   EXPECT_EQ(gpu.times()[0].end, -1);
 }
 
+// Occupancy of both kernels, not a rate, makes the wave: 24 resident blocks of a collective leave 108 of 132 units.
+TEST(Gpu, AGridAsWideAsTheGpuTakesASecondWaveBesideACollective) {
+  GpuSpec spec = small_gpu();
+  spec.compute_units = 132;
+  ScriptedKernel resident = resident_block(1);
+  WarpScript script;
+  script.phases.emplace_back().wait({.flag = 0, .value = 1});
+  script.lines_in_flight = 16;
+  resident.programs = std::make_shared<WrittenPrograms>(std::vector<std::vector<WarpScript>>(24, {script}));
+  const auto taken = [&](std::uint32_t blocks) {
+    // The same work, whatever the grid.
+    AloneGpu alone(spec, program_of({collective_op(0), kernel_op(whole_units(blocks, 132'000.0 / blocks), 1)}, 2));
+    alone.script(0, &resident, 1);
+    alone.run();
+    return alone.duration(1);
+  };
+  EXPECT_NEAR(taken(132), 2 * 1'000, 150);
+  EXPECT_NEAR(taken(108), 132'000.0 / 108, 150);  // a persistent grid of the free units
+}
+
 TEST(Gpu, AFlagThatCountsFarEnoughReleasesWhoWaits) {
   ScriptedKernel posts;
   posts.threads_per_block = 32;

@@ -84,7 +84,7 @@ TEST(KernelProgram, ComputesOnTheSlowestPipe) {
   demand.iterations = 4;
   demand.flops = {512 * 100, 256 * 50, 64 * 1000};  // 100, 50 and 1000 cycles in all
   const Phase phase = program(demand).phase(0, 0);
-  EXPECT_EQ(phase.pipe, Pipe::fp32);
+  EXPECT_EQ(phase.busiest, Slot::fp32);
   EXPECT_EQ(phase.compute, cycles(100.0 / 4));
   demand.extra_cycles_per_block = 8;
   EXPECT_EQ(program(demand).phase(0, 0).compute, cycles(108.0 / 4));

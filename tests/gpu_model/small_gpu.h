@@ -12,10 +12,10 @@ inline GpuSpec small_gpu() {
   gpu.clock = megahertz(1000);
   ComputeUnitSpec& unit = gpu.compute_unit;
   unit.shared_memory_bytes = 64 << 10;
-  unit.flops_per_cycle = {512, 256, 64};
+  unit.flops_per_cycle = {512, 256, 64, 32, 16};
   unit.max_outstanding_lines = 256;
   unit.l1_bytes = 64 << 10;  // all of it shared memory: no L1
-  gpu.l2 = {.bytes = 64 << 10, .slices = 4, .ways = 4, .bytes_per_cycle = 64, .hit_latency_cycles = 100};
+  gpu.l2 = {.bytes = 64 << 10, .slices = 4, .ways = 4, .bytes_per_cycle = 64, .hit_latency_cycles = 100, .tlb = {}};
   HbmSpec& hbm = gpu.hbm;
   hbm.bytes = std::int64_t{1} << 30;
   hbm.channels = 4;

@@ -1,0 +1,42 @@
+// Thread-block clusters: so many neighbouring blocks, all placed at once on units of one GPC, or none.
+#include "gpu_model/gpu.h"
+
+namespace weft {
+
+// Breadth first: one block a unit and pass, as for single blocks.
+bool Gpu::place_cluster(std::uint32_t slot, std::uint32_t gpc) {
+  const std::uint32_t wanted = running_[slot].cluster_blocks;
+  const BlockNeeds needs = running_[slot].needs;
+  cluster_units_.clear();
+  for (bool found = true; found && cluster_units_.size() < wanted;) {
+    found = false;
+    for (std::uint32_t u = gpc_units_[gpc]; u < gpc_units_[gpc + 1] && cluster_units_.size() < wanted; ++u) {
+      if (!units_[u].slots.fits(needs)) {
+        if (units_[u].communication_blocks > 0) ledgers_[running_[slot].op.value].displaced = true;
+        continue;
+      }
+      units_[u].slots.take(needs);
+      cluster_units_.push_back(u);
+      found = true;
+    }
+  }
+  for (const std::uint32_t u : cluster_units_) units_[u].slots.release(needs);
+  if (cluster_units_.size() < wanted) return false;
+  for (const std::uint32_t u : cluster_units_) place_block(slot, u);
+  return true;
+}
+
+// One cluster a GPC and pass, as long as one fits anywhere.
+void Gpu::dispatch_clusters(std::uint32_t slot) {
+  const Running& kernel = running_[slot];
+  for (bool placed = true; placed && kernel.next_block < kernel.blocks;) {
+    placed = false;
+    for (std::uint32_t i = 0; i < spec_.gpcs && kernel.next_block < kernel.blocks; ++i) {
+      const std::uint32_t gpc = next_gpc_;
+      next_gpc_ = next_gpc_ + 1 == spec_.gpcs ? 0 : next_gpc_ + 1;
+      placed = place_cluster(slot, gpc) || placed;
+    }
+  }
+}
+
+}  // namespace weft

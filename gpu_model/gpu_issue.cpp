@@ -1,0 +1,210 @@
+// Loads and stores of warps: as far as ports and outstanding requests let them, through L1 and translation.
+#include <algorithm>
+
+#include "gpu_model/gpu.h"
+#include "sim/error.h"
+
+namespace weft {
+
+// Sets the cursor to the part of the stream that belongs to the round.
+void Gpu::next_load_stream(Agent& agent) {
+  if (agent.load_stream >= agent.load_count || agent.load_round >= agent.rounds) return;
+  agent.load = agent.phase.loads[agent.load_stream];
+  agent.load_line = agent.load.lines_before(agent.load_round, agent.rounds);
+  agent.load_end = agent.load.lines_before(agent.load_round + 1, agent.rounds);
+}
+
+void Gpu::next_store_stream(Agent& agent) {
+  if (agent.store_stream >= agent.store_count || agent.store_round >= agent.rounds) return;
+  agent.store = agent.phase.stores[agent.store_stream];
+  agent.store_line = agent.store.lines_before(agent.store_round, agent.rounds);
+  agent.store_end = agent.store.lines_before(agent.store_round + 1, agent.rounds);
+}
+
+// False when the agent must wait for an outstanding store of its unit.
+bool Gpu::issue_stores(std::uint32_t index) {
+  Agent& agent = agents_[index];
+  Unit& unit = units_[agent.unit];
+  while (agent.store_round < agent.computed) {
+    while (agent.store_stream < agent.store_count) {
+      while (agent.store_line < agent.store_end) {
+        if (unit.stores_out >= unit.outstanding_limit) {
+          wait_at(unit.store_waiters, index);
+          return false;
+        }
+        const std::uint32_t count =
+            std::min({kGroup, agent.store_end - agent.store_line, unit.outstanding_limit - unit.stores_out});
+        unit.stores_out += count;
+        agent.stores_out += count;
+        running_[agent.kernel].stores_out += count;
+        issue(index, agent.store, agent.store_line, count, false);
+        agent.store_line += count;
+      }
+      ++agent.store_stream;
+      next_store_stream(agent);
+    }
+    ++agent.store_round;
+    agent.store_stream = 0;
+    next_store_stream(agent);
+  }
+  return true;
+}
+
+// False when the agent must wait for an outstanding load, its own or of its unit.
+bool Gpu::issue_loads(std::uint32_t index) {
+  Agent& agent = agents_[index];
+  Unit& unit = units_[agent.unit];
+  const std::uint32_t last = std::min(agent.rounds, agent.computed + agent.stages);
+  while (agent.load_round < last) {
+    while (agent.load_stream < agent.load_count) {
+      if (!round_arrived(index)) return false;  // the flag resumes it
+      while (agent.load_line < agent.load_end) {
+        if (agent.loads_out >= agent.lines_in_flight) return false;  // an own response resumes it
+        if (unit.loads_out >= unit.outstanding_limit) {
+          wait_at(unit.load_waiters, index);
+          return false;
+        }
+        load_lines(index, std::min({kGroup, agent.load_end - agent.load_line, agent.lines_in_flight - agent.loads_out,
+                                    unit.outstanding_limit - unit.loads_out}));
+      }
+      ++agent.load_stream;
+      next_load_stream(agent);
+    }
+    ++agent.load_round;
+    agent.load_stream = 0;
+    next_load_stream(agent);
+  }
+  return true;
+}
+
+// The next `count` lines of the stream at the cursor.
+void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
+  Agent& agent = agents_[index];
+  Unit& unit = units_[agent.unit];
+  unit.loads_out += count;
+  agent.loads_out += count;
+  const std::uint32_t first = agent.load_line;
+  agent.load_line += count;
+  if (!agent.load.through_l1) {
+    issue(index, agent.load, first, count, true);
+    return;
+  }
+  for (std::uint32_t line = first; line < first + count; ++line) {
+    const SubCycle looked_up = std::max(unit.l1_free, now());
+    unit.l1_free = looked_up + l1_line_time_;
+    if (unit.l1.access(agent.load.first + line, running_[agent.kernel].sequence)) {
+      push(looked_up + l1_latency_, Event{.kind = EventKind::response, .agent = index});
+    } else {
+      issue(index, agent.load, line, 1, true);
+    }
+  }
+}
+
+// When an access that would leave at `when` has its translation. One in a page that the unit does not know asks the
+// GPU's TLB; those behind it in the same stream do not wait, as a round begins with the last of its lines anyway.
+SubCycle Gpu::translated(Unit& unit, LineAddress line, SubCycle when) {
+  const Tlb::Found found = unit.tlb.find(line);
+  if (!found.hit) *found.ready = l2_.translate(line, when);
+  return std::max(when, *found.ready);
+}
+
+void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, std::uint32_t count, bool is_load) {
+  Unit& unit = units_[agents_[index].unit];
+  Event event{.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2,
+              .lines = static_cast<std::uint8_t>(count),
+              .gpu = stream.gpu,
+              .line = stream.first + line,
+              .agent = index};
+  if (line == 0) event.first_sectors = stream.first_sectors;
+  if (line + count == stream.lines) event.last_sectors = stream.last_sectors;
+  SubCycle crossing = request_latency_;
+  bool by_port = true;
+  if (stream.target != Target::local) {
+    const bool multicast = stream.target == Target::multicast;
+    event.packet = is_load ? (multicast ? PacketKind::multicast_read : PacketKind::read)
+                           : (multicast     ? PacketKind::multicast_write
+                              : stream.adds ? PacketKind::update
+                                            : PacketKind::write);
+    event.kind = EventKind::egress;
+    if (!is_load) {
+      event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
+      remote_stores_ += count;
+    }
+    crossing = unit.to_links;
+    by_port = !unit.at_link_port;
+  } else if (in_sram(event.line)) {
+    event.kind = is_load ? EventKind::load_at_sram : EventKind::store_at_sram;
+    crossing = 0;
+    by_port = false;
+  } else if (stream.atomic) {
+    event.kind = is_load ? EventKind::fetch_atomic_at_l2 : EventKind::atomic_at_l2;
+  }
+  SubCycle leaves = now();
+  if (by_port) {
+    const bool sends_data = !is_load || stream.atomic;
+    leaves = std::max(unit.out_free, leaves);
+    unit.out_free = leaves + (sends_data ? unit.port_line_time : unit.load_request_time) * count;
+    if (unit.tlb.translates() && (line == 0 || unit.tlb.enters_page(event.line, count))) {
+      leaves = translated(unit, event.line + count - 1, leaves);
+    }
+  }
+  push(leaves + crossing, event);
+}
+
+void Gpu::on_response(const Event& event) {
+  Agent& agent = agents_[event.agent];
+  Unit& unit = units_[agent.unit];
+  unit.loads_out -= event.lines;
+  agent.loads_out -= event.lines;
+  agent.returned += event.lines;
+  run_agent(event.agent);
+  wake(unit.load_waiters, unit.loads_out, unit.outstanding_limit);
+}
+
+void Gpu::wait_at(WaitQueue& queue, std::uint32_t index) {
+  Agent& agent = agents_[index];
+  agent.queued = true;
+  agent.next_waiter = WaitQueue::kNone;
+  if (queue.empty()) {
+    queue.first = index;
+  } else {
+    agents_[queue.last].next_waiter = index;
+  }
+  queue.last = index;
+}
+
+// Waiters go on until the unit is at its limit again. Who cannot go on queues up again only there, so this ends.
+void Gpu::wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t limit) {
+  while (!queue.empty() && outstanding < limit) {
+    const std::uint32_t index = queue.first;
+    queue.first = agents_[index].next_waiter;
+    agents_[index].queued = false;
+    run_agent(index);
+  }
+}
+
+// `count` stores of the agent are done at `when`, as the slice or the acknowledgement says.
+void Gpu::stores_done(std::uint32_t index, std::uint32_t count, SubCycle when) {
+  Agent& agent = agents_[index];
+  Unit& unit = units_[agent.unit];
+  Running& kernel = running_[agent.kernel];
+  WEFT_CHECK(agent.stores_out >= count, "more stores acknowledged than issued");
+  agent.stores_out -= count;
+  if (unit.store_waiters.empty()) {
+    unit.stores_out -= count;
+  } else {  // the unit is at its limit: it matters when it hears of this
+    push(when, Event{.kind = EventKind::store_credit, .lines = static_cast<std::uint8_t>(count), .agent = agent.unit});
+  }
+  kernel.stores_out -= count;
+  agent.last_acknowledge = std::max(agent.last_acknowledge, when);
+  kernel.last_acknowledge = std::max(kernel.last_acknowledge, when);
+  if (agent.finished) {
+    const std::uint32_t slot = agent.kernel;
+    if (agent.stores_out == 0) free_agents_.push_back(index);
+    if (kernel.stores_out == 0) end_kernel_if_drained(slot);
+  } else if (agent.at_fence && agent.stores_out == 0) {
+    end_fence(index);
+  }
+}
+
+}  // namespace weft

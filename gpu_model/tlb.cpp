@@ -1,0 +1,64 @@
+#include "gpu_model/tlb.h"
+
+#include <bit>
+
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+constexpr std::uint32_t kWays = 16;
+}
+
+Tlb::Tlb(std::uint32_t entries, std::int64_t page_bytes)
+    : page_shift_(static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(page_bytes / kLineBytes)))),
+      page_mask_((LineAddress{1} << page_shift_) - 1),
+      ways_(std::clamp(entries, 1U, kWays)),
+      sets_(entries / ways_),
+      entries_(entries) {
+  WEFT_CHECK(page_bytes >= kLineBytes && std::has_single_bit(static_cast<std::uint64_t>(page_bytes)),
+             "pages of a power of two");
+  WEFT_CHECK(entries == ways_ * sets_, "a multiple of 16 entries, or fewer");
+}
+
+Tlb::Found Tlb::find(LineAddress line) {
+  const std::uint32_t page = line >> page_shift_;
+  Entry* const set = &entries_[std::size_t{page % sets_} * ways_];
+  std::uint32_t at = 0;
+  while (at < ways_ - 1 && set[at].page != page) ++at;
+  const bool hit = set[at].page == page;
+  const Entry entry = hit ? set[at] : Entry{page, 0};
+  std::copy_backward(set, set + at, set + at + 1);
+  set[0] = entry;
+  return {&set[0].ready, hit};
+}
+
+void Tlb::rest() {
+  for (Entry& entry : entries_) entry.ready = 0;
+}
+
+PageTable::PageTable(const TlbSpec& spec)
+    : tlb_(spec.entries, spec.page),
+      latency_(cycles(std::int64_t{spec.latency_cycles})),
+      walk_(cycles(std::int64_t{spec.walk_latency_cycles})),
+      walkers_(spec.walks, 0) {}
+
+SubCycle PageTable::translate(LineAddress line, SubCycle now) {
+  const SubCycle asked = now + latency_;
+  if (!tlb_.translates()) return asked;
+  const Tlb::Found found = tlb_.find(line);
+  if (!found.hit) {
+    const auto walker = std::min_element(walkers_.begin(), walkers_.end());
+    *walker = std::max(*walker, asked) + walk_;
+    *found.ready = *walker;
+    ++walked_;
+  }
+  return std::max(asked, *found.ready);
+}
+
+void PageTable::rest() {
+  tlb_.rest();
+  std::fill(walkers_.begin(), walkers_.end(), 0);
+}
+
+}  // namespace weft

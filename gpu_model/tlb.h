@@ -1,0 +1,61 @@
+// Translations of addresses: sets of up to 16 pages, least recently used first out. An entry is there before its
+// translation is: who asks meanwhile waits for it. No allocation after construction.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "gpu_model/clock_domain.h"
+#include "gpu_model/gpu_spec.h"
+#include "network/packet.h"
+
+namespace weft {
+
+class Tlb {
+ public:
+  // A multiple of 16 entries, or fewer; `page_bytes` is a power of two.
+  Tlb(std::uint32_t entries, std::int64_t page_bytes);
+  [[nodiscard]] bool translates() const { return !entries_.empty(); }
+  // Whether a group of lines touches a page that its stream did not touch with the line before.
+  [[nodiscard]] bool enters_page(LineAddress first, std::uint32_t count) const {
+    return ((first + count - 1) & page_mask_) < count;
+  }
+  struct Found {
+    SubCycle* ready = nullptr;  // when the translation is there; to be filled in after a miss
+    bool hit = false;
+  };
+  Found find(LineAddress line);
+  // All translations are there: the state of an idle GPU at time 0.
+  void rest();
+
+ private:
+  struct Entry {
+    std::uint32_t page = ~std::uint32_t{0};
+    SubCycle ready = 0;
+  };
+  std::uint32_t page_shift_;  // of a line address
+  LineAddress page_mask_;
+  std::uint32_t ways_;
+  std::uint32_t sets_;
+  std::vector<Entry> entries_;  // of a set, most recently used first
+};
+
+// The GPU's own TLB and the walks of its page table.
+class PageTable {
+ public:
+  explicit PageTable(const TlbSpec& spec);
+  // When the translation of the line is at the unit that asked at `now`.
+  SubCycle translate(LineAddress line, SubCycle now);
+  [[nodiscard]] std::int64_t walks() const { return walked_; }
+  void rest();
+
+ private:
+  Tlb tlb_;
+  SubCycle latency_;
+  SubCycle walk_;
+  std::vector<SubCycle> walkers_;  // free from
+  std::int64_t walked_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,77 @@
+// Thread-block clusters: GPCs, and placement of all blocks of a cluster or none.
+#include <gtest/gtest.h>
+
+#include "sim/error.h"
+#include "tests/gpu_model/small_gpu.h"
+
+namespace weft {
+namespace {
+
+// Two GPCs of four units.
+GpuSpec two_gpcs() {
+  GpuSpec spec = small_gpu();
+  spec.compute_units = 8;
+  spec.gpcs = 2;
+  spec.max_cluster_blocks = 8;
+  return spec;
+}
+
+// Blocks as large as a unit that compute for `computed` cycles.
+KernelDemand whole_units(std::uint32_t blocks, double computed, std::uint32_t cluster = 1) {
+  KernelDemand demand = grid_of(blocks);
+  demand.shape.shared_memory_bytes = 64 << 10;
+  demand.extra_cycles_per_block = computed;
+  demand.cluster_blocks = cluster;
+  return demand;
+}
+
+TEST(Clusters, GpcsAreAsEvenAsPairsOfUnitsCanBe) {
+  GpuSpec h100 = small_gpu();
+  h100.compute_units = 132;
+  h100.gpcs = 8;
+  std::vector<std::uint32_t> units;
+  for (std::uint32_t gpc = 0; gpc < 8; ++gpc) {
+    units.push_back(first_unit_of_gpc(h100, gpc + 1) - first_unit_of_gpc(h100, gpc));
+  }
+  EXPECT_EQ(units, (std::vector<std::uint32_t>{16, 16, 16, 18, 16, 16, 16, 18}));
+}
+
+TEST(Clusters, AllBlocksOfAClusterStartTogetherOrNone) {
+  // One unit is held for long: its GPC has no room for four whole units, and the other one takes all clusters in turn.
+  const auto waves = [](std::uint32_t cluster) {
+    const KernelDemand holds = whole_units(1, 10'000);
+    AloneGpu alone(two_gpcs(), program_of({kernel_op(holds), kernel_op(whole_units(12, 1'000, cluster), 1)}, 2));
+    alone.run();
+    return alone.duration(1) / 1'000;
+  };
+  EXPECT_NEAR(waves(1), 2, 0.05);  // on seven units
+  EXPECT_NEAR(waves(2), 2, 0.05);  // 6 of them
+  EXPECT_NEAR(waves(4), 3, 0.05);
+}
+
+TEST(Clusters, AFreedGpcTakesTheNextCluster) {
+  AloneGpu alone(two_gpcs(), program_of({kernel_op(whole_units(40, 1'000, 4))}));
+  alone.run();
+  EXPECT_NEAR(alone.duration(0), 5'000, 60);
+}
+
+TEST(Clusters, SmallBlocksOfAClusterShareUnits) {
+  KernelDemand demand = grid_of(8);  // eight blocks of 256 threads fit on a unit
+  demand.cluster_blocks = 8;
+  demand.extra_cycles_per_block = 1'000;
+  AloneGpu alone(two_gpcs(), program_of({kernel_op(demand)}));
+  alone.run();
+  EXPECT_NEAR(alone.duration(0), 2'000, 30);  // two on each of four units
+}
+
+TEST(Clusters, RefusesWhatDoesNotFit) {
+  const auto made = [](const KernelDemand& demand) { return KernelProgram(demand, two_gpcs(), "k"); };
+  EXPECT_NO_THROW(made(whole_units(8, 0, 4)));
+  EXPECT_THROW(made(whole_units(10, 0, 5)), InputError);  // a GPC has four units
+  EXPECT_THROW(made(whole_units(6, 0, 4)), InputError);   // does not divide the grid
+  EXPECT_THROW(made(whole_units(6, 0, 0)), InputError);
+  EXPECT_THROW(KernelProgram(whole_units(8, 0, 2), small_gpu(), "k"), InputError);  // a GPU without clusters
+}
+
+}  // namespace
+}  // namespace weft
