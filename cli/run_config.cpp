@@ -244,7 +244,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
 }
 
 RunConfig read_run_config(const fs::path& file, const std::vector<std::string>& sets) {
-  Json document = load_config(file);
+  Json document = load_configuration(file);
   for (const auto& assignment : sets) apply_set(document, assignment, file.string());
   return read_run_config(document, file);
 }

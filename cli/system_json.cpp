@@ -9,6 +9,7 @@
 #include "cli/engine_fields.h"
 #include "cli/network_json.h"
 #include "cli/spec_fields.h"
+#include "cli/system_of.h"
 #include "gpu_model/l2_cache.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
@@ -251,7 +252,7 @@ Json load_preset(const std::string& folder, const std::string& name, const std::
                      fmt::format("expected one of {}, got {}{}", list, Json(name).dump(),
                                  near ? "; the nearest is " + Json(*near).dump() : ""));
   }
-  return load_config(preset_path(folder, name));
+  return load_configuration(preset_path(folder, name));
 }
 
 }  // namespace weft
