@@ -29,12 +29,15 @@ class Scripts {
     std::vector<std::pair<std::uint32_t, OpId>> members;  // GPU and operation, ascending
   };
   [[nodiscard]] const std::vector<Collective>& collectives() const { return collectives_; }
+  // The groups of collectives, by the number that their multicasts have.
+  [[nodiscard]] const std::vector<std::vector<GpuId>>& multicast_groups() const { return groups_; }
 
  private:
   const std::vector<Program>* programs_;
   std::uint32_t gpus_per_process_;
   std::uint32_t flags_ = 0;
   std::vector<Collective> collectives_;
+  std::vector<std::vector<GpuId>> groups_;
   std::vector<ScriptedKernel> copies_;
   std::vector<std::vector<const ScriptedKernel*>> scripts_;  // by GPU and op
   ScriptedKernel nothing_;

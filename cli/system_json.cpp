@@ -201,9 +201,6 @@ SystemSpec read_system(JsonReader reader) {
   if (system.switch_reduce && system.network.topology != TopologyKind::switched) {
     reader.fail("switch_reduce", "expected no reducing hardware in a network without switches, got one");
   }
-  if (system.switch_reduce && system.network.cluster) {
-    reader.fail("switch_reduce", "expected no reducing hardware in a cluster (not simulated yet), got one");
-  }
   const CollectiveSpec& collectives = system.collectives;
   const ComputeUnitSpec& unit = system.gpu.compute_unit;
   if (collectives.shared_memory_bytes + unit.reserved_shared_memory_bytes > unit.shared_memory_bytes) {
