@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cli/child_processes.h"
+#include "cli/collective_config.h"
 #include "cli/commands.h"
 #include "cli/result_json.h"
 #include "cli/run_config.h"
@@ -35,6 +36,8 @@ struct CollectiveArguments {
   std::int64_t max = 1 << 30;
   double factor = 2;
   std::string algorithm = "auto";
+  std::string algorithm_file;
+  std::uint32_t root = 0;
   std::string protocol = "auto";
   std::uint32_t channels = 0;
   RunOptions options;
@@ -54,11 +57,16 @@ struct Row {
 constexpr std::uint32_t kWarmUp = 1;
 std::uint32_t timed(std::int64_t bytes) { return bytes <= 1 << 20 ? 3 : bytes <= 16 << 20 ? 2 : 1; }
 
-// Sizes are what nccl-tests calls size: of all_gather the output. Parts of ranks are whole elements.
+// Where the size is that of all ranks' parts together (nccl-tests' doc/PERFORMANCE.md, gather.cu, scatter.cu).
+bool has_parts(const std::string& collective) {
+  return collective == "all_gather" || collective == "reduce_scatter" || collective == "all_to_all" ||
+         collective == "gather" || collective == "scatter";
+}
+
+// Sizes are what nccl-tests calls size: of all_gather the output. Parts of ranks are whole elements. A barrier has one.
 std::vector<std::int64_t> sizes(const CollectiveArguments& arguments, std::uint32_t gpus) {
-  const bool parts =
-      arguments.collective != "all_reduce" && arguments.collective != "broadcast" && arguments.collective != "reduce";
-  const std::int64_t unit = kElementBytes * (parts ? gpus : 1);
+  if (arguments.collective == "barrier") return {0};
+  const std::int64_t unit = kElementBytes * (has_parts(arguments.collective) ? gpus : 1);
   std::vector<std::int64_t> sizes;
   for (auto size = static_cast<double>(arguments.min); size <= static_cast<double>(arguments.max);
        size *= arguments.factor) {
@@ -70,10 +78,18 @@ std::vector<std::int64_t> sizes(const CollectiveArguments& arguments, std::uint3
 
 std::vector<std::string> sets_of(const CollectiveArguments& arguments, std::uint32_t gpus, std::int64_t size) {
   std::vector<std::string> sets = all_sets(arguments.options);
-  const std::int64_t bytes = arguments.collective == "all_gather" ? size / gpus : size;
-  sets.push_back("workload=" + Json{{"collective", arguments.collective}, {"bytes", bytes}}.dump());
+  const bool joins = arguments.collective == "all_gather" || arguments.collective == "gather";
+  const Json workload{{"collective", arguments.collective},
+                      {"bytes", arguments.collective == "barrier" ? 0
+                                : joins                           ? size / gpus
+                                                                  : size},
+                      {"root", arguments.root}};
+  sets.push_back("workload=" + workload.dump());
   sets.push_back(fmt::format("iterations={}", kWarmUp + timed(size)));
   if (arguments.algorithm != "auto") sets.push_back("all_reduce.algorithm=" + Json(arguments.algorithm).dump());
+  if (!arguments.algorithm_file.empty()) {
+    sets.push_back("all_reduce.algorithm_file=" + Json(arguments.algorithm_file).dump());
+  }
   if (arguments.protocol != "auto") sets.push_back("all_reduce.protocol=" + Json(arguments.protocol).dump());
   if (arguments.channels > 0) sets.push_back(fmt::format("all_reduce.channels={}", arguments.channels));
   return sets;
@@ -94,7 +110,9 @@ Row row_of(const Json& result, std::int64_t size) {
   const double seconds = last.at("end_s").get<double>() - series.at(kWarmUp - 1).at("end_s").get<double>();
   row.time_us = seconds / timed(size) * 1e6;
   row.algbw_GBps = static_cast<double>(size) / row.time_us * 1e-3;
-  row.busbw_GBps = row.algbw_GBps * last.at("busbw_GBps").get<double>() / last.at("algbw_GBps").get<double>();
+  if (size > 0) {
+    row.busbw_GBps = row.algbw_GBps * last.at("busbw_GBps").get<double>() / last.at("algbw_GBps").get<double>();
+  }
   row.algorithm = last.at("algorithm");
   row.protocol = last.at("protocol");
   row.channels = last.at("channels");
@@ -106,14 +124,16 @@ std::string redop(const std::string& collective) {
 }
 
 std::string table(const std::vector<Row>& rows, const std::string& collective) {
-  std::string text = fmt::format("{:>12} {:>12} {:>6} {:>6} {:>10} {:>9} {:>9} {:>10} {:>9} {:>9}\n", "size", "count",
-                                 "type", "redop", "time", "algbw", "busbw", "algorithm", "protocol", "channels");
+  std::size_t width = 10;
+  for (const Row& row : rows) width = std::max(width, row.algorithm.size());
+  std::string text = fmt::format("{:>12} {:>12} {:>6} {:>6} {:>10} {:>9} {:>9} {:>{}} {:>9} {:>9}\n", "size", "count",
+                                 "type", "redop", "time", "algbw", "busbw", "algorithm", width, "protocol", "channels");
   text += fmt::format("{:>12} {:>12} {:>6} {:>6} {:>10} {:>9} {:>9}\n", "(B)", "(elements)", "", "", "(us)", "(GB/s)",
                       "(GB/s)");
   for (const Row& row : rows) {
-    text += fmt::format("{:>12} {:>12} {:>6} {:>6} {:>10.2f} {:>9.2f} {:>9.2f} {:>10} {:>9} {:>9}\n", row.size,
+    text += fmt::format("{:>12} {:>12} {:>6} {:>6} {:>10.2f} {:>9.2f} {:>9.2f} {:>{}} {:>9} {:>9}\n", row.size,
                         row.size / kElementBytes, "float", redop(collective), row.time_us, row.algbw_GBps,
-                        row.busbw_GBps, row.algorithm, row.protocol, row.channels);
+                        row.busbw_GBps, row.algorithm, width, row.protocol, row.channels);
   }
   return text;
 }
@@ -179,14 +199,18 @@ void add_collective_command(CLI::App& app, Command& chosen) {
   auto arguments = std::make_shared<CollectiveArguments>();
   CLI::App* command = app.add_subcommand("collective", "Time one collective over sizes, as a table like nccl-tests'");
   command->add_option("CONFIG", arguments->config, "Configuration; a workload in it is not used")->required();
-  command->add_option("--collective", arguments->collective,
-                      "all_reduce, all_gather, reduce_scatter, broadcast, reduce, all_to_all, gather or scatter");
+  command->add_option("--collective", arguments->collective, "Which (default: all_reduce)")
+      ->check(CLI::IsMember(collective_names()));
   const CLI::AsSizeValue size(false);  // 1K, 1KB and 1KiB are 1024 B
   command->add_option("--min", arguments->min, "Smallest size, e.g. 1KiB")->transform(size);
   command->add_option("--max", arguments->max, "Largest size, e.g. 1GiB")->transform(size);
   command->add_option("--factor", arguments->factor, "From one size to the next")->check(CLI::Range(1.001, 1e9));
   std::vector<std::string> algorithms = all_reduce_algorithm_names();
-  command->add_option("--algorithm", arguments->algorithm, "Of an all_reduce")->check(CLI::IsMember(algorithms));
+  command->add_option("--algorithm", arguments->algorithm, "One that the collective has; auto: the library's choice")
+      ->check(CLI::IsMember(algorithms));
+  command->add_option("--algorithm-file", arguments->algorithm_file,
+                      "An algorithm of your own: weft's JSON or MSCCL's XML");
+  command->add_option("--root", arguments->root, "Of broadcast, reduce, gather and scatter; who sends in send_receive");
   command->add_option("--protocol", arguments->protocol, "auto, Simple, LL or LL128")
       ->check(CLI::IsMember(protocol_names()));
   command->add_option("--channels", arguments->channels, "Thread blocks (default: what the library would take)")

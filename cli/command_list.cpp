@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/collective_config.h"
 #include "cli/commands.h"
 #include "cli/network_json.h"
 #include "cli/system_json.h"
@@ -57,9 +58,11 @@ const std::map<std::string, Lister>& listers() {
        }},
       {"collectives",
        [] {
-         return std::vector<Entry>{{"all_reduce",
-                                    "algorithms: auto, ring, in_switch (where switches reduce), tree, "
-                                    "double_binary_tree, halving_doubling, direct"}};
+         std::vector<Entry> entries;
+         for (const auto& [kind, name] : collective_table()) {
+           entries.push_back({name, fmt::format("algorithms: {}", fmt::join(algorithm_names_for(kind), ", "))});
+         }
+         return entries;
        }},
       {"topologies",
        [] {

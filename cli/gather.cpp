@@ -22,6 +22,8 @@ double bus_factor(CollectiveKind kind, double n) {
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_to_all:
+    case CollectiveKind::gather:  // these two: its src/gather.cu and scatter.cu
+    case CollectiveKind::scatter:
       return (n - 1) / n;
     default:
       return 1;
@@ -91,7 +93,8 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
     row.channels = collective.plan.channels;
     row.ranks = static_cast<std::uint32_t>(collective.members.size());
     // As nccl-tests counts sizes: the larger of what a rank gives and gets.
-    row.bytes = op.collective.bytes.count() * (op.collective.kind == CollectiveKind::all_gather ? row.ranks : 1);
+    const bool joins = op.collective.kind == CollectiveKind::all_gather || op.collective.kind == CollectiveKind::gather;
+    row.bytes = op.collective.bytes.count() * (joins ? row.ranks : 1);
     row.start_s = std::numeric_limits<double>::max();
     bool ended = true;
     double first_rank = row.start_s;

@@ -38,7 +38,9 @@ std::vector<std::vector<bool>> lanes_to_avoid(const Fabric& fabric, std::uint32_
 
 }  // namespace
 
-Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work) : system_(system) {
+Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
+                 std::vector<std::vector<GpuId>> multicast_groups)
+    : system_(system), multicast_groups_(std::move(multicast_groups)) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
   if (work.size() == 1) {
     gpus_.push_back(std::make_unique<Gpu>(GpuId{0}, system_.gpu, work.front(), LinkPorts()));
@@ -92,8 +94,16 @@ void Machine::build_switches() {
       reducer = std::make_unique<ReductionTable>(*system_.switch_reduce, static_cast<std::uint32_t>(ports.size()));
     }
     const std::uint32_t lanes = topology.cables()[topology.out(n, 0).cable].lanes;
+    const std::uint32_t first_gpu = topology.neighbour(n, 0);
+    std::vector<std::vector<std::uint32_t>> groups;
+    for (const std::vector<GpuId>& members : multicast_groups_) {
+      std::vector<std::uint32_t>& own = groups.emplace_back();
+      for (const GpuId gpu : members) {
+        if (gpu.value >= first_gpu && gpu.value - first_gpu < node.ports) own.push_back(gpu.value - first_gpu);
+      }
+    }
     switches_.push_back(std::make_unique<Switch>(system_.network.switch_, usual, lanes, ports, std::move(reducer),
-                                                 topology.neighbour(n, 0)));
+                                                 first_gpu, std::move(groups)));
   }
 }
 
@@ -120,7 +130,23 @@ bool Machine::run(std::uint32_t threads, const std::function<void(Time)>& progre
   for (std::size_t r = 0; fabric_ && r < fabric_->routers(); ++r) {
     WEFT_CHECK(!fabric_->router(r).holds_packets(), "all work is done, yet a router holds packets");
   }
+  check_delivery();
   return true;
+}
+
+// What the GPUs sent has come, but for what switches copied and summed.
+void Machine::check_delivery() const {
+  std::int64_t sent = 0;
+  std::int64_t delivered = 0;
+  for (const auto& gpu : gpus_) {
+    delivered += gpu->statistics().delivered_bytes;
+    for (std::size_t b = 0; b < gpu->ports().size(); ++b) {
+      const Transmitter& link = gpu->ports().transmitter(b);
+      for (std::uint32_t lane = 0; lane < link.lanes(); ++lane) sent += link.statistics(lane).payload_bytes;
+    }
+  }
+  for (const auto& hub : switches_) sent += hub->statistics().added_bytes;
+  WEFT_CHECK(sent == delivered, fmt::format("GPUs sent {} B, of which {} B came", sent, delivered));
 }
 
 std::string Machine::deadlock() const {

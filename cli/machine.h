@@ -19,7 +19,9 @@ class Machine {
  public:
   // One GPU for each work; a GPU alone has no links. Throws InputError for a network that has no place for them or in
   // which they do not reach each other.
-  Machine(const SystemSpec& system, const std::vector<GpuWork>& work);
+  // A multicast with the number of one of `groups` goes to its GPUs on the sender's node.
+  Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
+          std::vector<std::vector<GpuId>> multicast_groups = {});
 
   // Runs to the end. `progress` sees the simulated time now and then. Returns false when operations are left that
   // nothing will ever finish: a deadlock.
@@ -44,10 +46,12 @@ class Machine {
  private:
   void build_gpus(const std::vector<GpuWork>& work);
   void build_switches();
+  void check_delivery() const;
   [[nodiscard]] const Chip& chip(std::uint32_t node) const;
   [[nodiscard]] const LaneStatistics& statistics(std::uint32_t node, std::uint32_t port, std::uint32_t lane) const;
 
   SystemSpec system_;
+  std::vector<std::vector<GpuId>> multicast_groups_;
   std::optional<Fabric> fabric_;  // none: a GPU alone
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<std::unique_ptr<Switch>> switches_;

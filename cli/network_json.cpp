@@ -255,8 +255,22 @@ Json expand_link_presets(Json network, const std::string& file, const std::strin
 void drop_keys_of_other_topology(Json& network, const Json& over) {
   if (!network.is_object() || !over.contains("topology") || !over["topology"].is_string()) return;
   const std::string topology = over["topology"].get<std::string>();
-  if (topology == "switched" || topology == "fully_connected") return;
-  for (const char* key : {"switches", "links_per_gpu"}) network.erase(key);
+  const bool direct = topology == "switched" || topology == "fully_connected";
+  const auto keep_if = [&](bool known, std::initializer_list<const char*> keys) {
+    if (known) return;
+    for (const char* key : keys) network.erase(key);
+  };
+  keep_if(direct, {"switches", "links_per_gpu"});
+  keep_if(!direct, {"lanes", "injection_lanes", "injection"});
+  keep_if(topology == "mesh" || topology == "torus", {"dimensions"});
+  keep_if(topology == "fat_tree", {"tree"});
+  keep_if(topology == "dragonfly", {"dragonfly"});
+  keep_if(topology == "graph", {"graph", "graph_file"});
+  if (!direct) return;
+  if (network.contains("switch") && network["switch"].is_object()) {
+    for (const char* key : {"arbitration", "speedup"}) network["switch"].erase(key);
+  }
+  if (!network.contains("cluster")) network.erase("routing");
 }
 
 }  // namespace weft

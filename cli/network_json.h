@@ -19,7 +19,7 @@ void network_fields(FieldWriter& fields, NetworkSpec& network, std::uint32_t max
 // network. `path` is the network's in `file`.
 [[nodiscard]] Json expand_link_presets(Json network, const std::string& file, const std::string& path);
 
-// What a network keeps when another topology is merged over it: not the numbers of switches and links.
+// What a network keeps when another topology is merged over it: not the keys that this one does not have.
 void drop_keys_of_other_topology(Json& network, const Json& over);
 
 }  // namespace weft

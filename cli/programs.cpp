@@ -6,7 +6,9 @@
 #include <map>
 #include <memory>
 
+#include "cli/collective_config.h"
 #include "cli/collective_times.h"
+#include "network/group_rings.h"
 #include "sim/error.h"
 #include "traces/replay_graph.h"
 #include "traces/trace_file.h"
@@ -56,9 +58,9 @@ std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig&
                                .iterations = config.iterations});
 }
 
-std::vector<Program> programs_of(const CollectiveWorkload& workload, const RunConfig& config,
+std::vector<Program> programs_of(const CollectiveWorkload& /*workload*/, const RunConfig& config,
                                  std::vector<std::string>&) {
-  return single_collective(workload.kind, workload.bytes, DataType::fp32, config.gpus, config.iterations);
+  return collective_series(series_of(config));
 }
 
 // A copy between host and device, as the copy engine's one block: it moves lines at the rate of the host link.
@@ -85,9 +87,10 @@ std::uint32_t links_of_gpu(const NetworkSpec& network) {
   return direct ? network.links_per_gpu : network.injection_lanes;
 }
 
-std::shared_ptr<const RingOrders> rings_of(const NetworkSpec& network, std::size_t gpus) {
-  if (network.topology != TopologyKind::fully_connected || network.cluster || gpus < 2) return nullptr;
-  return std::make_shared<const RingOrders>(fully_connected_rings(static_cast<std::uint32_t>(gpus)));
+double nic_GBps_of_gpu(const NetworkSpec& network) {
+  if (!network.cluster) return 0;
+  const ClusterSpec& cluster = *network.cluster;
+  return static_cast<double>(cluster.link.bandwidth.count()) * 1e-9 * cluster.nics_per_node / cluster.gpus_per_node;
 }
 
 }  // namespace
@@ -113,13 +116,16 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
       meetings[key].emplace_back(gpu, OpId{op});
     }
   }
-  const CollectiveContext context{&config.system.gpu,
-                                  &config.system.collectives,
-                                  config.system.switch_reduce.has_value(),
-                                  static_cast<std::uint32_t>(programs.size()),
-                                  links_of_gpu(config.system.network),
-                                  config.system.network.injection.value_or(config.system.network.link).bandwidth,
-                                  rings_of(config.system.network, programs.size())};
+  const auto& cluster = config.system.network.cluster;
+  const std::uint32_t gpus_per_node = cluster ? cluster->gpus_per_node : static_cast<std::uint32_t>(programs.size());
+  CollectiveContext context{.gpu = &config.system.gpu,
+                            .library = &config.system.collectives,
+                            .switch_reduces = config.system.switch_reduce.has_value(),
+                            .links_per_gpu = links_of_gpu(config.system.network),
+                            .gpus_per_node = gpus_per_node,
+                            .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
+                            .nic_GBps = nic_GBps_of_gpu(config.system.network)};
+  std::vector<std::shared_ptr<const RingOrders>> rings;  // by group
   collectives_.reserve(order.size());
   for (const Key& key : order) {
     const auto& members = meetings[key];
@@ -131,6 +137,14 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
     Collective collective;
     collective.members = members;
     if (demand.group.size() > 1) {
+      const auto known = std::find(groups_.begin(), groups_.end(), demand.group);
+      context.multicast_group = static_cast<std::uint16_t>(known - groups_.begin());
+      if (known == groups_.end()) {
+        groups_.push_back(demand.group);
+        rings.push_back(
+            rings_of_group(config.system.network, static_cast<std::uint32_t>(programs.size()), demand.group));
+      }
+      context.ring_orders = rings[context.multicast_group];
       collective.plan = plan_collective(context, demand, config.collective, flags_);
       flags_ += collective.plan.flags;
     }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/collective_config.h"
+#include "cli/config_paths.h"
 #include "cli/spec_fields.h"
 #include "cli/system_json.h"
 #include "cli/system_of.h"
@@ -18,46 +20,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kMaxCollectiveBytes = std::int64_t{1} << 46;
-
-// What this version can simulate; docs/formats.md says the same.
-const EnumNames<AllReduceAlgorithm>& algorithm_table() {
-  static const EnumNames<AllReduceAlgorithm> names{{AllReduceAlgorithm::automatic, "auto"},
-                                                   {AllReduceAlgorithm::ring, "ring"},
-                                                   {AllReduceAlgorithm::in_switch, "in_switch"},
-                                                   {AllReduceAlgorithm::tree, "tree"},
-                                                   {AllReduceAlgorithm::double_binary_tree, "double_binary_tree"},
-                                                   {AllReduceAlgorithm::halving_doubling, "halving_doubling"},
-                                                   {AllReduceAlgorithm::direct, "direct"}};
-  return names;
-}
-const EnumNames<CollectiveProtocol>& protocol_table() {
-  static const EnumNames<CollectiveProtocol> names{{CollectiveProtocol::automatic, "auto"},
-                                                   {CollectiveProtocol::simple, "Simple"},
-                                                   {CollectiveProtocol::ll, "LL"},
-                                                   {CollectiveProtocol::ll128, "LL128"}};
-  return names;
-}
-const EnumNames<Mover>& mover_table() {
-  static const EnumNames<Mover> names{{Mover::compute_units, to_string(Mover::compute_units)},
-                                      {Mover::copy_engine, to_string(Mover::copy_engine)},
-                                      {Mover::endpoint_engine, to_string(Mover::endpoint_engine)},
-                                      {Mover::near_memory, to_string(Mover::near_memory)}};
-  return names;
-}
 const EnumNames<Fidelity>& fidelity_table() {
   static const EnumNames<Fidelity> names{{Fidelity::cycle, "cycle"}};
-  return names;
-}
-const EnumNames<CollectiveKind>& collective_table() {
-  static const EnumNames<CollectiveKind> names{{CollectiveKind::all_reduce, "all_reduce"},
-                                               {CollectiveKind::all_gather, "all_gather"},
-                                               {CollectiveKind::reduce_scatter, "reduce_scatter"},
-                                               {CollectiveKind::broadcast, "broadcast"},
-                                               {CollectiveKind::reduce, "reduce"},
-                                               {CollectiveKind::all_to_all, "all_to_all"},
-                                               {CollectiveKind::gather, "gather"},
-                                               {CollectiveKind::scatter, "scatter"}};
   return names;
 }
 const std::vector<std::string>& precision_names() {
@@ -81,22 +45,6 @@ void workload_fields(Fields& f, ModelWorkload& model) {
   f.text("precision", model.precision, Presence::optional);
   f.count("sequence", model.sequence, 0, 1 << 24, Presence::optional);
   f.count("layers", model.layers, 0, 1 << 24, Presence::optional);
-}
-
-template <class Fields>
-void workload_fields(Fields& f, CollectiveWorkload& collective) {
-  f.choice("collective", collective.kind, collective_table());
-  std::int64_t bytes = collective.bytes.count();
-  f.count("bytes", bytes, 1, kMaxCollectiveBytes);
-  collective.bytes = Bytes(bytes);
-}
-
-fs::path find_input(const std::string& written, const fs::path& config_file) {
-  for (const fs::path& candidate : {config_file.parent_path() / written, fs::path(written)}) {
-    std::error_code ignored;
-    if (fs::is_regular_file(candidate, ignored)) return fs::weakly_canonical(fs::absolute(candidate), ignored);
-  }
-  throw MissingInput(written);
 }
 
 void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
@@ -143,25 +91,7 @@ void experiment_fields(Fields& f, RunConfig& config) {
       },
       Presence::optional);
   f.object(
-      "all_reduce",
-      [&](auto& all_reduce) {
-        all_reduce.choice("algorithm", config.collective.algorithm, algorithm_table(), Presence::optional);
-        all_reduce.choice("protocol", config.collective.protocol, protocol_table(), Presence::optional);
-        all_reduce.count("channels", config.collective.channels, 0, 1024, Presence::optional);
-        all_reduce.choice("mover", config.collective.mover, mover_table(), Presence::optional);
-        all_reduce.flag("registered", config.collective.registered, Presence::optional);
-        all_reduce.refuse_unless(
-            config.collective.mover == Mover::compute_units || config.system.gpu.engines.has_value(), "mover",
-            fmt::format("expected \"compute_units\" (gpu.engines of {} is not given), got \"{}\"",
-                        Json(config.system.name).dump(), to_string(config.collective.mover)));
-        all_reduce.refuse_unless(
-            config.collective.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(),
-            "algorithm",
-            fmt::format("expected an algorithm that runs where no switch reduces, got \"in_switch\"; the key "
-                        "\"switch_reduce\" gives {} reducing switches, for example {{\"preset\": \"nvswitch3\"}}",
-                        Json(config.system.name).dump()));
-      },
-      Presence::optional);
+      "all_reduce", [&](auto& all_reduce) { all_reduce_fields(all_reduce, config); }, Presence::optional);
   f.object(
       "host",
       [&](auto& host) {
@@ -205,24 +135,6 @@ const std::vector<std::string>& scheme_names() {
   return names;
 }
 
-std::vector<std::string> protocol_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : protocol_table()) names.push_back(entry.second);
-  return names;
-}
-
-std::vector<std::string> mover_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : mover_table()) names.push_back(entry.second);
-  return names;
-}
-
-std::vector<std::string> all_reduce_algorithm_names() {
-  std::vector<std::string> names;
-  for (const auto& entry : algorithm_table()) names.push_back(entry.second);
-  return names;
-}
-
 namespace {
 // `nodes` of a cluster stands for all of their GPUs.
 void read_nodes(JsonReader& top, RunConfig& config) {
@@ -254,13 +166,15 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   fields.count("threads", config.threads, 1, 1024, Presence::optional);
   experiment_fields(fields, config);
   read_workload(top.object("workload"), file, config);
+  load_algorithm(config, file);
+  check_collectives(config, file.string());
   config.resolved = resolve(config);
   config.sha256 = sha256(config.resolved.dump());
   return config;
 }
 
 RunConfig read_run_config(const fs::path& file, const std::vector<std::string>& sets) {
-  Json document = load_config(file);
+  Json document = load_configuration(file);
   for (const auto& assignment : sets) apply_set(document, assignment, file.string());
   return read_run_config(document, file);
 }

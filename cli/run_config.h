@@ -20,8 +20,5 @@ namespace weft {
 
 // The names that a configuration knows, for messages and `weft list`.
 [[nodiscard]] const std::vector<std::string>& scheme_names();
-[[nodiscard]] std::vector<std::string> all_reduce_algorithm_names();
-[[nodiscard]] std::vector<std::string> mover_names();
-[[nodiscard]] std::vector<std::string> protocol_names();
 
 }  // namespace weft

@@ -29,10 +29,11 @@ std::int64_t peak_rss_bytes() {
 // What the programs hold at most, against what a GPU has. The communication library's buffers count too.
 void check_memory(const RunConfig& config, const std::vector<Program>& programs, RunResult& result) {
   result.gpus.resize(programs.size());
+  const auto gpus = static_cast<std::uint32_t>(programs.size());
+  const auto& cluster = config.system.network.cluster;
   const std::int64_t buffers =
-      programs.size() > 1
-          ? communication_buffer_bytes(config.system.collectives, static_cast<std::uint32_t>(programs.size()))
-          : 0;
+      gpus > 1 ? communication_buffer_bytes(config.system.collectives, gpus, cluster ? cluster->gpus_per_node : gpus)
+               : 0;
   for (std::uint32_t g = 0; g < programs.size(); ++g) {
     result.gpus[g].id = g;
     if (programs[g].memory.empty()) continue;
@@ -90,7 +91,9 @@ std::vector<DemandFit> fit_kernels(const RunConfig& config, std::vector<Program>
         transactions);
   }
   for (Program& program : programs) {
-    for (std::size_t o = 0; o < program.ops.size(); ++o) apply(fits[o], program.ops[o].kernel);
+    for (std::size_t o = 0; o < program.ops.size(); ++o) {
+      if (program.ops[o].kind == ProgramOpKind::kernel) apply(fits[o], program.ops[o].kernel);
+    }
   }
   return fits;
 }
@@ -118,7 +121,7 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
 
     std::vector<GpuWork> work;
     for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
-    Machine machine(config.system, work);
+    Machine machine(config.system, work, scripts.multicast_groups());
     std::int64_t windows = 0;
     const bool finished = machine.run(config.threads, [&](Time) {
       if (progress && ++windows % 1024 == 0) progress(0.3 + 0.7 * done_share(machine), "simulating");

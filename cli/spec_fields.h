@@ -4,6 +4,8 @@
 // Bounds are in the unit of the key. Presence::optional keeps the value that the spec already has.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -104,6 +106,35 @@ class FieldReader {
       values.push_back(element.get<Integer>());
     }
   }
+  // Optional arrays of numbers, and of arrays of whole numbers.
+  void numbers(const char* key, std::vector<double>& values, double low, double high) {
+    if (!reader_->has(key)) return;
+    const Json& array = reader_->value()[key];
+    const auto fail = [&] {
+      reader_->fail(key, fmt::format("expected an array of numbers from {} to {}, got {}", low, high, array.dump()));
+    };
+    if (!array.is_array()) fail();
+    values.clear();
+    for (const Json& element : array) {
+      if (!element.is_number() || element.get<double>() < low || element.get<double>() > high) fail();
+      values.push_back(element.get<double>());
+    }
+  }
+  void count_lists(const char* key, std::vector<std::vector<std::uint32_t>>& lists) {
+    if (!reader_->has(key)) return;
+    const Json& array = reader_->value()[key];
+    const auto fail = [&] { reader_->fail(key, "expected an array of arrays of whole numbers, got " + array.dump()); };
+    if (!array.is_array()) fail();
+    lists.clear();
+    for (const Json& list : array) {
+      if (!list.is_array()) fail();
+      lists.emplace_back();
+      for (const Json& element : list) {
+        if (!element.is_number_unsigned() || element.get<std::uint64_t>() > UINT32_MAX) fail();
+        lists.back().push_back(element.get<std::uint32_t>());
+      }
+    }
+  }
   // For conditions between fields: refuses the value at `key`.
   void refuse_unless(bool good, const char* key, const std::string& message) {
     if (!good) reader_->fail(key, message);
@@ -172,6 +203,8 @@ class FieldWriter {
   void counts(const char* key, const std::vector<Integer>& values, std::int64_t, std::int64_t, std::size_t) {
     (*out_)[key] = values;
   }
+  void numbers(const char* key, const std::vector<double>& values, double, double) { (*out_)[key] = values; }
+  void count_lists(const char* key, const std::vector<std::vector<std::uint32_t>>& lists) { (*out_)[key] = lists; }
   void refuse_unless(bool, const char*, const std::string&) {}
 
  private:

@@ -42,6 +42,9 @@ struct ModelWorkload {
 struct CollectiveWorkload {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Bytes bytes;
+  std::uint32_t root = 0;                               // place in each group
+  std::vector<std::vector<std::uint32_t>> groups = {};  // of GPUs, at the same time; empty: one of all
+  std::vector<double> start_delay_us = {};              // by GPU
 };
 
 enum class Fidelity { cycle, sampled };
@@ -56,8 +59,9 @@ struct RunConfig {
   SystemSpec system;
   std::uint32_t gpus = 1;
   std::variant<TraceWorkload, ModelWorkload, CollectiveWorkload> workload;
-  DataParallelConfig scheme;  // name: data_parallel
-  CollectiveWish collective;  // all_reduce: algorithm, protocol, channels, mover, registered
+  DataParallelConfig scheme;   // name: data_parallel
+  CollectiveWish collective;   // all_reduce: algorithm, protocol, channels, mover, registered
+  std::string algorithm_file;  // all_reduce: of collective.user_algorithm; empty: none
   HostSpec host;
   PrivateParts private_parts;  // of communication: an experiment
   std::uint32_t iterations = 1;

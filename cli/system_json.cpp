@@ -9,6 +9,7 @@
 #include "cli/engine_fields.h"
 #include "cli/network_json.h"
 #include "cli/spec_fields.h"
+#include "cli/system_of.h"
 #include "gpu_model/l2_cache.h"
 #include "gpu_model/warp_schedulers.h"
 #include "sim/config_file.h"
@@ -233,9 +234,6 @@ SystemSpec read_system(JsonReader reader) {
   if (system.switch_reduce && system.network.topology != TopologyKind::switched) {
     reader.fail("switch_reduce", "expected no reducing hardware in a network without switches, got one");
   }
-  if (system.switch_reduce && system.network.cluster) {
-    reader.fail("switch_reduce", "expected no reducing hardware in a cluster (not simulated yet), got one");
-  }
   const CollectiveSpec& collectives = system.collectives;
   const ComputeUnitSpec& unit = system.gpu.compute_unit;
   if (collectives.shared_memory_bytes + unit.reserved_shared_memory_bytes > unit.shared_memory_bytes) {
@@ -284,7 +282,7 @@ Json load_preset(const std::string& folder, const std::string& name, const std::
                      fmt::format("expected one of {}, got {}{}", list, Json(name).dump(),
                                  near ? "; the nearest is " + Json(*near).dump() : ""));
   }
-  return load_config(preset_path(folder, name));
+  return load_configuration(preset_path(folder, name));
 }
 
 }  // namespace weft

@@ -88,6 +88,16 @@ Json written_system(const Json& written, const std::string& file) {
   return system;
 }
 
+// The parts of a system in a document, or in its "system".
+void merge_parts(Json& base, Json& over, const std::string& file, const std::string& path) {
+  if (over.contains(kNetworkKey) && over[kNetworkKey].is_object()) {
+    over[kNetworkKey] = expand_link_presets(over[kNetworkKey], file, child_path(path, kNetworkKey));
+    if (base.contains(kNetworkKey)) drop_keys_of_other_topology(base[kNetworkKey], over[kNetworkKey]);
+  }
+  const bool preset = over.contains(kReduceKey) && over[kReduceKey].is_object() && over[kReduceKey].contains("preset");
+  if (preset) base.erase(kReduceKey);
+}
+
 }  // namespace
 
 SystemSpec system_of(JsonReader& top) {
@@ -103,6 +113,19 @@ SystemSpec system_of(JsonReader& top) {
     if (top.has(part)) reader.report_at(part, child_path("", part));
   }
   return read_system(std::move(reader));
+}
+
+Json load_configuration(const std::filesystem::path& path) {
+  return load_config(path, [](Json& base, const Json& written, const std::string& file) {
+    Json over = written;
+    merge_parts(base, over, file, "");
+    if (over.contains("system") && over["system"].is_object()) {
+      Json none = Json::object();
+      const bool both = base.contains("system") && base["system"].is_object();
+      merge_parts(both ? base["system"] : none, over["system"], file, "/system");
+    }
+    merge_into(base, over);
+  });
 }
 
 SystemSpec preset_system(const std::string& name) {

@@ -1,6 +1,7 @@
 // Which system a configuration describes: named, written out, or named and overridden.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "cli/system_config.h"
@@ -15,5 +16,9 @@ namespace weft {
 
 // The system of configs/systems/NAME.json.
 [[nodiscard]] SystemSpec preset_system(const std::string& name);
+
+// A file with its includes, where a preset, and a topology, take the place of what an included file has for them: the
+// keys of another link, reducing switch or topology do not stay.
+[[nodiscard]] Json load_configuration(const std::filesystem::path& path);
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "gpu_model/phase_lines.h"
 #include "gpu_model/schedule_programs.h"
 #include "network/collective_algorithm.h"
+#include "network/group_rings.h"
 #include "network/tuner.h"
 #include "sim/error.h"
 
@@ -21,31 +22,15 @@ std::uint32_t lines_per_round(const CollectiveSpec& library) {
   return std::max(1U, library.bytes_in_flight_per_warp / kLineBytes);
 }
 
-// The schedule for an algorithm the user may ask for: where the collective does not have it, the usual one.
-CollectiveAlgorithm schedule_algorithm(AllReduceAlgorithm algorithm, CollectiveKind kind) {
-  const auto wanted = [&] {
-    switch (algorithm) {
-      case AllReduceAlgorithm::tree:
-        return CollectiveAlgorithm::tree;
-      case AllReduceAlgorithm::double_binary_tree:
-        return CollectiveAlgorithm::double_binary_tree;
-      case AllReduceAlgorithm::halving_doubling:
-        return CollectiveAlgorithm::halving_doubling;
-      case AllReduceAlgorithm::direct:
-        return CollectiveAlgorithm::direct;
-      case AllReduceAlgorithm::hierarchical:
-        return CollectiveAlgorithm::hierarchical;
-      default:
-        return usual_algorithm(kind);
-    }
-  }();
-  return supports(wanted, kind) ? wanted : usual_algorithm(kind);
+std::uint32_t members_per_node(const CollectiveContext& context, const CollectiveDemand& demand) {
+  return ranks_per_node(demand.group, context.gpus_per_node);
 }
 
 // The size nccl-tests reports: the larger of what a rank gives and gets.
 std::int64_t reported_bytes(const CollectiveDemand& demand) {
   const auto ranks = static_cast<std::int64_t>(demand.group.size());
-  return demand.bytes.count() * (demand.kind == CollectiveKind::all_gather ? ranks : 1);
+  const bool joins = demand.kind == CollectiveKind::all_gather || demand.kind == CollectiveKind::gather;
+  return demand.bytes.count() * (joins ? ranks : 1);
 }
 
 // Of a registered block, two warps synchronise.
@@ -57,18 +42,21 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   InSwitchPlace place;
   place.spec = library.in_switch;
   place.spec.channels = channels;
-  place.registered = registered;
+  place.ranks = members_per_node(context, demand);
+  place.group = demand.group;
+  place.registered = registered && place.nodes() == 1;  // NCCL stages what goes on to other nodes
   place.registered_warps = warps;
-  place.ranks = static_cast<std::uint32_t>(demand.group.size());
+  place.multicast_group = context.multicast_group;
   place.lines_per_round = lines_per_round(library);
   place.fence = ClockDomain(context.gpu->clock).to_subcycles(library.fence);
+  place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
   place.send_address = static_cast<std::int64_t>(demand.send_address);
   place.receive_address = static_cast<std::int64_t>(demand.receive_address);
-  place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks);
+  place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks, place.nodes());
   place.first_flag = first_flag;
-  const InSwitchSchedule schedule(demand.bytes.count(), place.ranks, channels);
-  CollectivePlan plan{"in_switch", to_string(CollectiveProtocol::simple), channels, in_switch_flags(place.spec), {}};
-  for (std::uint32_t rank = 0; rank < place.ranks; ++rank) {
+  const InSwitchSchedule schedule(demand.bytes.count(), place.ranks, channels, place.nodes());
+  CollectivePlan plan{"in_switch", to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}};
+  for (std::uint32_t rank = 0; rank < demand.group.size(); ++rank) {
     ScriptedKernel kernel;
     kernel.threads_per_block = in_switch_threads(library.in_switch);
     kernel.programs = in_switch_programs(place, schedule, rank);
@@ -77,29 +65,35 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   return plan;
 }
 
-bool has_ring_orders(const CollectiveContext& context, const CollectiveDemand& demand) {
-  return context.ring_orders && demand.group.size() == context.gpus;
+ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDemand& demand, const CollectiveWish& wish,
+                           const TunerChoice& choice, const ProtocolShape& protocol) {
+  std::int64_t element = bytes_per_element(demand.type);
+  if (demand.bytes.count() % element != 0) element = 1;  // of a trace whose type is not known
+  return {.kind = demand.kind,
+          .bytes = demand.bytes.count(),
+          .element_bytes = element,
+          .ranks = static_cast<std::uint32_t>(demand.group.size()),
+          .root = demand.root,
+          .channels = choice.channels,
+          .piece_bytes = protocol.piece_bytes,
+          .pieces_per_chunk = protocol.pieces_per_chunk,
+          .ranks_per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand),
+          .ring_orders = context.ring_orders};
 }
 
-CollectivePlan plan_schedule(const CollectiveContext& context, const CollectiveDemand& demand,
-                             CollectiveAlgorithm algorithm, const TunerChoice& choice, SchedulePlace place) {
+CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<const CollectiveSchedule> schedule,
+                             const std::string& algorithm, CollectiveProtocol protocol, SchedulePlace place) {
+  if (schedule->in_place() && demand.send_address != demand.receive_address) {
+    throw InputError(fmt::format("{}: expected a collective in place, got two buffers", algorithm));
+  }
   place.group = demand.group;
   place.input_address = static_cast<std::int64_t>(demand.send_address);
   place.output_address = static_cast<std::int64_t>(demand.receive_address);
-  const auto ranks = static_cast<std::uint32_t>(demand.group.size());
-  std::int64_t element = bytes_per_element(demand.type);
-  if (demand.bytes.count() % element != 0) element = 1;  // of a trace whose type is not known
-  const ScheduleRequest request{.kind = demand.kind,
-                                .bytes = demand.bytes.count(),
-                                .element_bytes = element,
-                                .ranks = ranks,
-                                .channels = choice.channels,
-                                .piece_bytes = place.protocol.piece_bytes,
-                                .pieces_per_chunk = place.protocol.pieces_per_chunk,
-                                .ring_orders = has_ring_orders(context, demand) ? context.ring_orders : nullptr};
-  std::shared_ptr<const CollectiveSchedule> schedule = make_schedule(algorithm, request);
-  const auto layout = std::make_shared<const ScheduleLayout>(schedule, place);
-  CollectivePlan plan{to_string(algorithm), to_string(choice.protocol), choice.channels, layout->flags(), {}};
+  const std::uint32_t ranks = schedule->ranks();
+  std::uint32_t blocks = 0;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks = std::max(blocks, schedule->blocks(rank));
+  const auto layout = std::make_shared<const ScheduleLayout>(std::move(schedule), place);
+  CollectivePlan plan{algorithm, to_string(protocol), blocks, layout->flags(), {}};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     ScriptedKernel kernel;
     kernel.threads_per_block = place.protocol.threads + place.protocol.extra_threads;
@@ -111,13 +105,13 @@ CollectivePlan plan_schedule(const CollectiveContext& context, const CollectiveD
 
 bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDemand& demand,
                            AllReduceAlgorithm algorithm) {
-  const bool possible =
-      context.switch_reduces && demand.kind == CollectiveKind::all_reduce && demand.group.size() == context.gpus;
-  if (!possible && algorithm == AllReduceAlgorithm::in_switch && demand.kind == CollectiveKind::all_reduce) {
-    throw InputError(
-        fmt::format("in_switch: expected a reducing switch and a group of all {} GPUs, got {} and a group "
-                    "of {}",
-                    context.gpus, context.switch_reduces ? "one" : "none", demand.group.size()));
+  if (demand.kind != CollectiveKind::all_reduce) return false;
+  const std::uint32_t members = members_per_node(context, demand);
+  const bool possible = context.switch_reduces && members >= 2;
+  if (!possible && algorithm == AllReduceAlgorithm::in_switch) {
+    throw InputError(fmt::format(
+        "in_switch: expected a reducing switch and as many GPUs of each node, at least 2, got {} and {}",
+        context.switch_reduces ? "one" : "none", members == 0 ? "different numbers" : std::to_string(members)));
   }
   return possible;
 }
@@ -125,6 +119,8 @@ bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDem
 CollectivePlan plan_on_compute_units(const CollectiveContext& context, const CollectiveDemand& demand,
                                      const CollectiveWish& wish, std::uint32_t first_flag) {
   const CollectiveSpec& library = *context.library;
+  const bool user = wish.user_algorithm && wish.user_algorithm->kind == demand.kind &&
+                    wish.user_algorithm->ranks.size() == demand.group.size();
   AllReduceAlgorithm wanted = wish.algorithm;
   if (demand.kind != CollectiveKind::all_reduce && wanted == AllReduceAlgorithm::in_switch) {
     wanted = AllReduceAlgorithm::automatic;
@@ -134,8 +130,17 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
                          static_cast<std::uint32_t>(demand.group.size()),
                          context.links_per_gpu,
                          static_cast<double>(context.link.count()) * 1e-9,
-                         in_switch_is_possible(context, demand, wish.algorithm)};
-  TunerChoice choice = choose(library, query, wanted, wish.protocol, wish.channels);
+                         in_switch_is_possible(context, demand, wish.algorithm),
+                         members_per_node(context, demand),
+                         context.nic_GBps};
+  TunerChoice choice;
+  if (user) {  // its own blocks share what NCCL's limit of LL leaves to all channels
+    CollectiveSpec own = library;
+    own.tuner.ll_max_GBps *= static_cast<double>(wish.user_algorithm->most_blocks()) / library.ring.channels;
+    choice = choose(own, query, AllReduceAlgorithm::direct, wish.protocol, 1);
+  } else {
+    choice = choose(library, query, wanted, wish.protocol, wish.channels);
+  }
   const ClockDomain clock(context.gpu->clock);
   const bool registered = wish.registered || library.in_switch.registered;
   Time start = library.base_latency;
@@ -146,13 +151,18 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     plan = plan_in_switch(context, demand, registered, fewer ? library.in_switch.registered_channels : choice.channels,
                           registered_warps(library.in_switch), first_flag);
   } else {
-    const CollectiveAlgorithm algorithm = schedule_algorithm(choice.algorithm, demand.kind);
-    const bool is_ring = algorithm == CollectiveAlgorithm::ring;
-    if (is_ring && wish.channels == 0 && has_ring_orders(context, demand)) {
+    const CollectiveAlgorithm algorithm = schedule_for(choice.algorithm, demand.kind);
+    const bool is_ring = !user && algorithm == CollectiveAlgorithm::ring;
+    if (is_ring && wish.channels == 0 && context.ring_orders) {
       // As NCCL duplicates its rings: of all channels, each order gets as many. Short messages take the first few.
       const std::uint32_t orders = context.ring_orders->cycles();
       const std::uint32_t most = std::max(1U, library.ring.channels / orders) * orders;
       choice.channels = std::min(choice.channels, most);
+    }
+    const std::uint32_t pairs = 2 * query.ranks_per_node;  // of trees, one by each rank of a node
+    if (choice.algorithm == AllReduceAlgorithm::double_binary_tree && wish.channels == 0 && pairs > 0 &&
+        query.ranks_per_node < query.ranks) {
+      choice.channels = std::min(choice.channels, std::max(1U, library.ring.channels / pairs) * pairs);
     }
     SchedulePlace place;
     place.gpu = context.gpu;
@@ -162,7 +172,10 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     place.registered = registered && is_ring && choice.protocol == CollectiveProtocol::simple;
     place.buffer_end = context.gpu->hbm.bytes;
     place.first_flag = first_flag;
-    plan = plan_schedule(context, demand, algorithm, choice, std::move(place));
+    const ScheduleRequest request = request_of(context, demand, wish, choice, place.protocol);
+    plan = plan_schedule(demand,
+                         user ? make_user_schedule(wish.user_algorithm, request) : make_schedule(algorithm, request),
+                         user ? wish.user_algorithm->name : to_string(algorithm), choice.protocol, std::move(place));
   }
   for (ScriptedKernel& kernel : plan.ranks) {
     kernel.registers_per_thread = library.registers_per_thread;
@@ -202,7 +215,9 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
     place.buffer_end = context.gpu->hbm.bytes + engine.sram_bytes;
     place.first_flag = first_flag;
     const TunerChoice choice{AllReduceAlgorithm::ring, CollectiveProtocol::simple, machines};
-    plan = plan_schedule(context, demand, CollectiveAlgorithm::ring, choice, std::move(place));
+    const ScheduleRequest request = request_of(context, demand, wish, choice, place.protocol);
+    plan = plan_schedule(demand, make_schedule(CollectiveAlgorithm::ring, request),
+                         to_string(CollectiveAlgorithm::ring), choice.protocol, std::move(place));
   }
   for (ScriptedKernel& kernel : plan.ranks) {
     kernel.executor = Executor::endpoint_engine;
@@ -269,9 +284,11 @@ const char* to_string(Mover mover) {
   throw InternalError("unknown mover");
 }
 
-std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus) {
+std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus,
+                                        std::uint32_t gpus_per_node) {
   const std::int64_t ring = library.ring.channels * library.ring.buffer_bytes;
-  return std::max(ring, in_switch_buffer_bytes(library.in_switch, gpus));
+  return std::max(
+      ring, in_switch_buffer_bytes(library.in_switch, std::min(gpus, gpus_per_node), gpus > gpus_per_node ? 2 : 1));
 }
 
 CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,

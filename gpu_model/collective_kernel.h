@@ -11,11 +11,12 @@
 #include "gpu_model/phase.h"
 #include "network/collective_spec.h"
 #include "network/ring_orders.h"
+#include "network/user_algorithm.h"
 
 namespace weft {
 
 struct CollectivePlan {
-  std::string algorithm;  // "in_switch", or as CollectiveAlgorithm's names
+  std::string algorithm;  // "in_switch", as CollectiveAlgorithm's names, or a user's
   std::string protocol;   // "Simple" | "LL" | "LL128"
   std::uint32_t channels = 0;
   std::uint32_t flags = 0;            // counters it uses on every GPU, from `first_flag`
@@ -33,25 +34,31 @@ struct CollectiveWish {
   bool registered = false;  // the user's buffers are known to the library and the switch: no staging copies
   AllReduceAlgorithm algorithm = AllReduceAlgorithm::automatic;  // of all_reduce
   CollectiveProtocol protocol = CollectiveProtocol::automatic;
-  std::uint32_t channels = 0;  // 0: automatic
+  std::uint32_t channels = 0;        // 0: automatic
+  std::uint32_t ranks_per_node = 0;  // hierarchical; 0: as the GPUs lie in the system's nodes
+  // Of a file: for collectives of its kind and number of ranks, before `algorithm`.
+  std::shared_ptr<const UserAlgorithm> user_algorithm = nullptr;
 };
 
 struct CollectiveContext {
   const GpuSpec* gpu = nullptr;
   const CollectiveSpec* library = nullptr;
   bool switch_reduces = false;
-  std::uint32_t gpus = 0;  // of the system: a multicast goes to all of them
   std::uint32_t links_per_gpu = 0;
+  std::uint32_t gpus_per_node = 0;                          // as many, by number, are one node
   Bandwidth link;                                           // of one, each way
-  std::shared_ptr<const RingOrders> ring_orders = nullptr;  // for rings of all GPUs, where each is linked to each other
+  double nic_GBps = 0;                                      // a GPU's share of its node's NICs; one node: 0
+  std::uint16_t multicast_group = 0;                        // of the collective's group
+  std::shared_ptr<const RingOrders> ring_orders = nullptr;  // of the collective's group; null: by number
 };
 
 // Buffers of the communication library, at the end of the memory of each GPU.
-[[nodiscard]] std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus);
+[[nodiscard]] std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus,
+                                                      std::uint32_t gpus_per_node);
 
 // Plans one collective of the group. Engines take in_switch only where the wish names it. Counters first_flag ... are
-// its own. Throws InputError for what no algorithm here does, for in_switch where it cannot be: the switch does not
-// reduce, or the group is not the whole system, and for engines that the GPU does not have.
+// its own. Throws InputError for what no algorithm here does, for in_switch where it cannot be: no switch reduces, or
+// nodes have different numbers of members, and for engines that the GPU does not have.
 [[nodiscard]] CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
                                              const CollectiveWish& wish, std::uint32_t first_flag);
 

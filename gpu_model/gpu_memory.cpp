@@ -123,6 +123,8 @@ void Gpu::on_egress(const Event& event) {
   packet.source = static_cast<std::uint16_t>(id_.value);
   packet.destination = event.gpu;
   const bool multicast = packet.kind == PacketKind::multicast_write;
+  const bool to_switch =
+      multicast || packet.kind == PacketKind::multicast_read || packet.kind == PacketKind::multicast_flag;
   const bool writes = packet.kind == PacketKind::write || packet.kind == PacketKind::update;
   if (multicast) packet.payload = kLineBytes;
   if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) packet.payload = kFlagBytes;
@@ -131,7 +133,7 @@ void Gpu::on_egress(const Event& event) {
   for (std::uint32_t i = 0; i < event.lines; i += width) {
     packet.line = event.line + i;
     if (writes) packet.payload = static_cast<std::uint16_t>(std::min(width, event.lines - i) * kLineBytes);
-    const LinkPorts::Lane lane = ports_.lane_of(packet.line / width, event.gpu);
+    const LinkPorts::Lane lane = ports_.lane_of(packet.line / width, to_switch ? packet.source : event.gpu);
     packet.lane = lane.lane;
     submit(packet, static_cast<std::uint16_t>(lane.bundle));
   }
@@ -144,6 +146,7 @@ void Gpu::give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when)
 }
 
 void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
+  statistics_.delivered_bytes += packet.payload;
   switch (packet.kind) {
     case PacketKind::read:
     case PacketKind::multicast_read: {

@@ -1,6 +1,8 @@
 #include "gpu_model/in_switch_programs.h"
 
 #include "gpu_model/phase_lines.h"
+#include "network/binary_tree.h"
+#include "sim/error.h"
 
 namespace weft {
 
@@ -11,17 +13,25 @@ constexpr std::uint32_t kSlots = 8;  // NCCL_STEPS chunks of a channel in flight
 // its loop was staged out here, which takes all ranks' signals: so each counter is complete at a multiple of the
 // ranks.
 constexpr std::uint32_t kFlagsPerChannel = 2 * kSlots + 1;
+// Over several nodes, behind these: pieces that have come up from each child, that each child has taken of those sent
+// down, that the parent has taken of those sent up, and that have come down.
+constexpr std::uint32_t kTreeChildren = 2;
+constexpr std::uint32_t kTreeFlags = 2 * kTreeChildren + 2;
 
-enum class Group : std::uint32_t { stage_in, reduce, stage_out };
-constexpr std::uint32_t kGroups = 3;
+enum class Group : std::uint32_t { stage_in, reduce, stage_out, broadcast };
+constexpr std::uint32_t kGroups = 3;  // and the last one over several nodes
+
+std::uint32_t flags_per_channel(std::uint32_t nodes) { return kFlagsPerChannel + (nodes > 1 ? kTreeFlags : 0); }
 
 class InSwitchPrograms final : public BlockPrograms {
  public:
   InSwitchPrograms(const InSwitchPlace& place, const InSwitchSchedule& schedule, std::uint32_t rank)
-      : place_(place), schedule_(schedule), rank_(rank) {}
+      : place_(place), schedule_(schedule), rank_(rank % place.ranks), node_(rank / place.ranks) {}
 
   [[nodiscard]] std::uint32_t blocks() const override { return place_.spec.channels; }
-  [[nodiscard]] std::uint32_t groups(std::uint32_t /*block*/) const override { return place_.registered ? 1 : kGroups; }
+  [[nodiscard]] std::uint32_t groups(std::uint32_t /*block*/) const override {
+    return place_.registered ? 1 : place_.nodes() > 1 ? kGroups + 1 : kGroups;
+  }
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t /*block*/, std::uint32_t group) const override {
     return warps(place_.registered ? Group::reduce : static_cast<Group>(group)) * place_.lines_per_round;
   }
@@ -37,6 +47,7 @@ class InSwitchPrograms final : public BlockPrograms {
     bool next(Phase& phase) override {
       if (programs_->place_.registered) return programs_->registered_phase(channel_, loop_++, phase);
       if (loop_ == programs_->schedule_.loops()) return false;
+      if (group_ == Group::broadcast && !programs_->tree(channel_).parent) return false;  // the root's reduce does it
       phase = programs_->phase(channel_, group_, loop_++);
       return true;
     }
@@ -50,28 +61,104 @@ class InSwitchPrograms final : public BlockPrograms {
 
   [[nodiscard]] std::uint32_t warps(Group group) const {
     if (place_.registered) return place_.registered_warps;
-    return group == Group::reduce ? place_.spec.reduce_warps : place_.spec.copy_warps;
+    if (group == Group::stage_in || group == Group::stage_out) return place_.spec.copy_warps;
+    // NCCL src/device/all_reduce.h: where the sums go on over the network, 3 of the 5 warps reduce and 2 broadcast.
+    const std::uint32_t broadcast = place_.nodes() > 1 ? std::max(1U, place_.spec.reduce_warps * 2 / 5) : 0;
+    return group == Group::broadcast ? broadcast : std::max(1U, place_.spec.reduce_warps - broadcast);
+  }
+
+  [[nodiscard]] TreeNode tree_of(std::uint32_t channel, std::uint32_t node) const {
+    return channel % 2 == 0 ? binary_tree(place_.nodes(), node) : second_binary_tree(place_.nodes(), node);
+  }
+  [[nodiscard]] TreeNode tree(std::uint32_t channel) const { return tree_of(channel, node_); }
+  // The GPU of this place in another node.
+  [[nodiscard]] std::uint16_t gpu(std::uint32_t node) const {
+    return static_cast<std::uint16_t>(place_.group[node * place_.ranks + rank_].value);
+  }
+  // Which of its parent's children this node is.
+  [[nodiscard]] std::uint32_t number_at(std::uint32_t channel, std::uint32_t parent) const {
+    const TreeNode above = tree_of(channel, parent);
+    WEFT_CHECK(above.child_count > 0, "a parent without children");
+    return above.children[0] == node_ ? 0 : 1;
+  }
+
+  // Flags and FIFOs of the tree, the same on all ranks: up from each child, then down.
+  struct TreePlace {
+    std::uint32_t came_up, child_took, parent_took, came_down;  // flags; the first two by child
+    std::int64_t fifo;  // of kTreeChildren + 1, kSlots of the largest chunk each
+  };
+  [[nodiscard]] TreePlace tree_place(std::uint32_t channel) const {
+    const std::uint32_t flags = place_.first_flag + channel * flags_per_channel(place_.nodes()) + kFlagsPerChannel;
+    const std::int64_t staging = place_.spec.channels * std::int64_t{2} * kSlots * place_.ranks;
+    const std::int64_t fifo = staging + std::int64_t{channel} * (kTreeChildren + 1) * kSlots;
+    return {flags, flags + kTreeChildren, flags + 2 * kTreeChildren, flags + 2 * kTreeChildren + 1,
+            place_.buffer + fifo * InSwitchSchedule::kLargestChunk};
+  }
+  static std::int64_t fifo_slot(const TreePlace& at, std::uint32_t fifo, std::uint32_t index) {
+    return at.fifo + (fifo * kSlots + index % kSlots) * InSwitchSchedule::kLargestChunk;
+  }
+
+  void send_down(const TreePlace& at, const TreeNode& node, std::uint32_t index, std::int64_t bytes,
+                 Phase& phase) const {
+    for (std::uint32_t c = 0; c < node.child_count; ++c) {
+      if (index >= kSlots) phase.wait({at.child_took + c, index + 1 - kSlots});
+      const std::uint16_t child = gpu(node.children.at(c));
+      if (bytes > 0) phase.store(lines(fifo_slot(at, kTreeChildren, index), bytes, Target::remote, child));
+      phase.post({at.came_down, Target::remote, child});
+    }
+  }
+
+  // Beyond the node: adds what the children sent, and sends it up, or turns it round at the root. True at the root.
+  bool reduce_over_nodes(std::uint32_t channel, std::uint32_t index, std::int64_t bytes, Phase& phase) const {
+    const TreePlace at = tree_place(channel);
+    const TreeNode node = tree(channel);
+    for (std::uint32_t c = 0; c < node.child_count; ++c) {
+      phase.wait({at.came_up + c, index + 1});
+      if (bytes > 0) phase.load(lines(fifo_slot(at, c, index), bytes));
+      phase.post({at.parent_took, Target::remote, gpu(node.children.at(c))});
+    }
+    phase.compute = adding_time(place_.adds_per_cycle, place_.lines_per_round, 1 + node.child_count);
+    if (!node.parent) {
+      send_down(at, node, index, bytes, phase);
+      return true;
+    }
+    if (index >= kSlots) phase.wait({at.parent_took, index + 1 - kSlots});
+    const std::uint32_t number = number_at(channel, *node.parent);
+    if (bytes > 0) phase.store(lines(fifo_slot(at, number, index), bytes, Target::remote, gpu(*node.parent)));
+    phase.post({at.came_up + number, Target::remote, gpu(*node.parent)});
+    return false;
+  }
+
+  // The sums of all nodes come down.
+  void broadcast(std::uint32_t channel, std::uint32_t index, std::int64_t bytes, Phase& phase) const {
+    const TreePlace at = tree_place(channel);
+    const TreeNode node = tree(channel);
+    phase.wait({at.came_down, index + 1});
+    if (bytes > 0) phase.load(lines(fifo_slot(at, kTreeChildren, index), bytes));
+    phase.post({at.child_took + number_at(channel, *node.parent), Target::remote, gpu(*node.parent)});
+    send_down(at, node, index, bytes, phase);
   }
 
   // A barrier, the loops, a barrier. The first flags of the channel count the ranks.
   bool registered_phase(std::uint32_t channel, std::uint32_t index, Phase& phase) const {
-    const std::uint32_t begun = place_.first_flag + channel * kFlagsPerChannel;
+    const std::uint32_t begun = place_.first_flag + channel * flags_per_channel(1);
     const std::uint32_t done = begun + 1;
     const std::uint32_t loops = schedule_.loops();
     if (index > loops + 1) return false;
     phase.fence = place_.fence;
     if (index == 0) {
-      phase.post({begun, Target::multicast, 0});
+      phase.post({begun, Target::multicast, place_.multicast_group});
     } else if (index <= loops) {
       if (index == 1) phase.wait({begun, place_.ranks});
       const InSwitchLoop loop = schedule_.loop(channel, index - 1);
       const std::int64_t own = rank_ * loop.piece;
       if (const std::int64_t bytes = std::min(loop.piece, loop.bytes - own); bytes > 0) {
-        phase.load(lines(place_.send_address + loop.offset + own, bytes, Target::multicast));
-        phase.store(lines(place_.receive_address + loop.offset + own, bytes, Target::multicast));
+        phase.load(lines(place_.send_address + loop.offset + own, bytes, Target::multicast, place_.multicast_group));
+        phase.store(
+            lines(place_.receive_address + loop.offset + own, bytes, Target::multicast, place_.multicast_group));
         set_rounds(phase, place_.lines_per_round, place_.registered_warps);
       }
-      if (index == loops) phase.post({done, Target::multicast, 0});
+      if (index == loops) phase.post({done, Target::multicast, place_.multicast_group});
     } else {
       phase.wait({done, place_.ranks});
     }
@@ -79,7 +166,7 @@ class InSwitchPrograms final : public BlockPrograms {
   }
 
   [[nodiscard]] Phase phase(std::uint32_t channel, Group group, std::uint32_t index) const {
-    const std::uint32_t flags = place_.first_flag + channel * kFlagsPerChannel;
+    const std::uint32_t flags = place_.first_flag + channel * flags_per_channel(place_.nodes());
     const std::uint32_t staged_out = flags + 2 * kSlots;
     const std::uint32_t slot = index % kSlots;
     const std::uint32_t all = place_.ranks * (index / kSlots + 1);
@@ -96,16 +183,24 @@ class InSwitchPrograms final : public BlockPrograms {
           phase.load(lines(place_.send_address + loop.offset, loop.bytes));
           phase.store(lines(in, loop.bytes));
         }
-        phase.post({flags + slot, Target::multicast, 0});
+        phase.post({flags + slot, Target::multicast, place_.multicast_group});
         break;
-      case Group::reduce: {
-        phase.wait({flags + slot, all});
+      case Group::reduce:
+      case Group::broadcast: {
         const std::int64_t own = rank_ * loop.piece;
-        if (const std::int64_t bytes = std::min(loop.piece, loop.bytes - own); bytes > 0) {
-          phase.load(lines(in + own, bytes, Target::multicast));
-          phase.store(lines(out + own, bytes, Target::multicast));
+        const std::int64_t bytes = std::max<std::int64_t>(0, std::min(loop.piece, loop.bytes - own));
+        bool complete = true;
+        if (group == Group::broadcast) {
+          broadcast(channel, index, bytes, phase);
+        } else {
+          phase.wait({flags + slot, all});
+          if (bytes > 0) phase.load(lines(in + own, bytes, Target::multicast, place_.multicast_group));
+          if (place_.nodes() > 1) complete = reduce_over_nodes(channel, index, bytes, phase);
         }
-        phase.post({flags + kSlots + slot, Target::multicast, 0});
+        if (complete) {
+          if (bytes > 0) phase.store(lines(out + own, bytes, Target::multicast, place_.multicast_group));
+          phase.post({flags + kSlots + slot, Target::multicast, place_.multicast_group});
+        }
         break;
       }
       case Group::stage_out:
@@ -124,15 +219,19 @@ class InSwitchPrograms final : public BlockPrograms {
 
   InSwitchPlace place_;
   InSwitchSchedule schedule_;
-  std::uint32_t rank_;
+  std::uint32_t rank_;  // in the node
+  std::uint32_t node_;
 };
 
 }  // namespace
 
-std::uint32_t in_switch_flags(const InSwitchSpec& spec) { return spec.channels * kFlagsPerChannel; }
+std::uint32_t in_switch_flags(const InSwitchPlace& place) {
+  return place.spec.channels * flags_per_channel(place.nodes());
+}
 
-std::int64_t in_switch_buffer_bytes(const InSwitchSpec& spec, std::uint32_t ranks) {
-  return spec.channels * std::int64_t{2} * kSlots * ranks * InSwitchSchedule::kLargestChunk;
+std::int64_t in_switch_buffer_bytes(const InSwitchSpec& spec, std::uint32_t ranks, std::uint32_t nodes) {
+  const std::uint32_t fifos = nodes > 1 ? kTreeChildren + 1 : 0;
+  return std::int64_t{spec.channels} * (2 * ranks + fifos) * kSlots * InSwitchSchedule::kLargestChunk;
 }
 
 std::uint32_t in_switch_threads(const InSwitchSpec& spec) { return 32 * (spec.reduce_warps + 2 * spec.copy_warps); }

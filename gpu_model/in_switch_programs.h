@@ -3,6 +3,11 @@
 // summed, and stores it to all through the switch; stage-out copies the sums to the user's buffer and gives the slot
 // free.
 //
+// Over several nodes (NCCL's NVLSTree, src/device/all_reduce.h): the ranks of one place in their nodes form a binary
+// tree for each channel, even and odd channels the two of a double tree. Reduce adds what its children in other nodes
+// sent to what the switch summed, and sends it to its parent; a fourth group, broadcast, stores what comes down to all
+// of the node through the switch and passes it on to the children. The root's reduce does both.
+//
 // On registered buffers, which the switch reaches itself, nothing is staged: after a barrier all warps reduce, from the
 // users' buffers to the users' buffers, and a barrier ends it (NCCL src/device/all_reduce.h: two control warps, all
 // others reduce).
@@ -10,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "gpu_model/phase.h"
 #include "network/collective_spec.h"
@@ -19,22 +25,28 @@ namespace weft {
 
 struct InSwitchPlace {
   InSwitchSpec spec;
-  std::uint32_t ranks = 0;
+  std::vector<GpuId> group;  // ascending, `ranks` of each node
+  std::uint32_t ranks = 0;   // of a node
   std::uint32_t lines_per_round = 16;
-  bool registered = false;
+  bool registered = false;             // only of one node
   std::uint32_t registered_warps = 0;  // of a block
+  std::uint16_t multicast_group = 0;
   SubCycle fence = 0;
+  double adds_per_cycle = 0;  // FP32, of a compute unit
   std::int64_t send_address = 0;
   std::int64_t receive_address = 0;
   std::int64_t buffer = 0;  // address of in_switch_buffer_bytes()
   std::uint32_t first_flag = 0;
+
+  [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(group.size()) / ranks; }
 };
 
-[[nodiscard]] std::uint32_t in_switch_flags(const InSwitchSpec& spec);
-[[nodiscard]] std::int64_t in_switch_buffer_bytes(const InSwitchSpec& spec, std::uint32_t ranks);
+[[nodiscard]] std::uint32_t in_switch_flags(const InSwitchPlace& place);
+// Of `ranks` of each of `nodes`.
+[[nodiscard]] std::int64_t in_switch_buffer_bytes(const InSwitchSpec& spec, std::uint32_t ranks, std::uint32_t nodes);
 [[nodiscard]] std::uint32_t in_switch_threads(const InSwitchSpec& spec);
 
-// What the blocks of one rank do.
+// What the blocks of one rank of the group do.
 [[nodiscard]] std::shared_ptr<const BlockPrograms> in_switch_programs(const InSwitchPlace& place,
                                                                       const InSwitchSchedule& schedule,
                                                                       std::uint32_t rank);

@@ -24,7 +24,7 @@ enum class Target : std::uint8_t { local, remote, multicast, launch };
 struct LineStream {
   LineAddress first = 0;
   std::uint32_t lines = 0;
-  std::uint16_t gpu = 0;  // target == remote
+  std::uint16_t gpu = 0;  // of remote; of multicast, the group
   Target target = Target::local;
   bool through_l1 = false;
   bool adds = false;                // a remote store that the other GPU's memory adds to what stands there

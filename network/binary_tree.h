@@ -10,7 +10,7 @@ namespace weft {
 struct TreeNode {
   std::optional<std::uint32_t> parent;  // none: the root
   std::uint32_t child_count = 0;
-  std::array<std::uint32_t, 2> children{};
+  std::array<std::uint32_t, 3> children{};  // at most two in a binary tree
 };
 
 // Rank 0 is the root, with one child.

@@ -80,6 +80,38 @@ bool supports(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   return false;
 }
 
+std::optional<CollectiveAlgorithm> schedule_of(AllReduceAlgorithm algorithm) {
+  switch (algorithm) {
+    case AllReduceAlgorithm::ring:
+      return CollectiveAlgorithm::ring;
+    case AllReduceAlgorithm::tree:
+      return CollectiveAlgorithm::tree;
+    case AllReduceAlgorithm::double_binary_tree:
+      return CollectiveAlgorithm::double_binary_tree;
+    case AllReduceAlgorithm::halving_doubling:
+      return CollectiveAlgorithm::halving_doubling;
+    case AllReduceAlgorithm::direct:
+      return CollectiveAlgorithm::direct;
+    case AllReduceAlgorithm::hierarchical:
+      return CollectiveAlgorithm::hierarchical;
+    case AllReduceAlgorithm::automatic:
+    case AllReduceAlgorithm::in_switch:
+      return std::nullopt;
+  }
+  throw InternalError("unknown algorithm");
+}
+
+CollectiveAlgorithm schedule_for(AllReduceAlgorithm algorithm, CollectiveKind kind) {
+  const CollectiveAlgorithm wanted = schedule_of(algorithm).value_or(usual_algorithm(kind));
+  return supports(wanted, kind) ? wanted : usual_algorithm(kind);
+}
+
+bool does(AllReduceAlgorithm algorithm, CollectiveKind kind) {
+  const std::optional<CollectiveAlgorithm> schedule = schedule_of(algorithm);
+  if (schedule) return supports(*schedule, kind);
+  return algorithm == AllReduceAlgorithm::automatic || kind == CollectiveKind::all_reduce;
+}
+
 CollectiveAlgorithm usual_algorithm(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::barrier:

@@ -3,8 +3,10 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 
 #include "network/collective_schedule.h"
+#include "network/collective_spec.h"
 
 namespace weft {
 
@@ -15,6 +17,15 @@ inline constexpr std::array kCollectiveAlgorithms{
 [[nodiscard]] const char* to_string(CollectiveAlgorithm algorithm);
 
 [[nodiscard]] bool supports(CollectiveAlgorithm algorithm, CollectiveKind kind);
+
+// The schedule of what a configuration asks for; none: automatic and in_switch.
+[[nodiscard]] std::optional<CollectiveAlgorithm> schedule_of(AllReduceAlgorithm algorithm);
+
+// The same, but the usual one where that does not have the collective.
+[[nodiscard]] CollectiveAlgorithm schedule_for(AllReduceAlgorithm algorithm, CollectiveKind kind);
+
+// Whether a configuration may ask for the pair.
+[[nodiscard]] bool does(AllReduceAlgorithm algorithm, CollectiveKind kind);
 
 // What a library without a choice would take: a ring where there is one, else what there is.
 [[nodiscard]] CollectiveAlgorithm usual_algorithm(CollectiveKind kind);

@@ -127,7 +127,7 @@ struct ScheduleRequest {
   std::int64_t piece_bytes = 1 << 20;  // the most that one step carries: a slot of a connection's buffer
   std::uint32_t pieces_per_chunk = 2;  // pieces in which a chunk is passed on (NCCL's slices); a ring needs
                                        // connections with more slots than these
-  std::uint32_t ranks_per_node = 0;    // hierarchical: ranks 0 ... ranks_per_node - 1 are the first node
+  std::uint32_t ranks_per_node = 0;    // hierarchical, double_binary_tree: ranks 0 ... this - 1 are the first node
   bool alternate_directions = false;   // ring: odd channels go round the other way; NCCL's do not
   // Ring: of as many ranks, by channel; null: by rank on all channels.
   std::shared_ptr<const RingOrders> ring_orders = nullptr;

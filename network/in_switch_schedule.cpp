@@ -22,13 +22,22 @@ std::int64_t chunk_of(std::int64_t bytes, std::int64_t at_once) {
   return chunk;
 }
 
+// Of several nodes: 128 KiB, or 64 KiB from four nodes on; less for a message of fewer than four loops, or one.
+std::int64_t tree_chunk_of(std::int64_t bytes, std::int64_t at_once, std::uint32_t nodes) {
+  std::int64_t chunk = nodes >= 4 ? 64 << 10 : InSwitchSchedule::kLargestChunk;
+  if (bytes < 4 * at_once * chunk) chunk = std::min<std::int64_t>(chunk, 64 << 10);
+  if (bytes < at_once * chunk) chunk = std::min<std::int64_t>(chunk, 32 << 10);
+  return chunk;
+}
+
 }  // namespace
 
-InSwitchSchedule::InSwitchSchedule(std::int64_t bytes, std::uint32_t ranks, std::uint32_t channels)
+InSwitchSchedule::InSwitchSchedule(std::int64_t bytes, std::uint32_t ranks, std::uint32_t channels, std::uint32_t nodes)
     : bytes_(bytes),
       ranks_(ranks),
       channels_(channels),
-      chunk_(chunk_of(bytes, std::int64_t{ranks} * channels)),
+      chunk_(nodes > 1 ? tree_chunk_of(bytes, std::int64_t{ranks} * channels, nodes)
+                       : chunk_of(bytes, std::int64_t{ranks} * channels)),
       loops_(static_cast<std::uint32_t>(divide_up(bytes, chunk_ * ranks_ * channels_))) {
   WEFT_CHECK(bytes > 0 && ranks > 0 && channels > 0, "an in-switch all-reduce of something by someone");
 }

@@ -1,4 +1,5 @@
-// The in-switch all-reduce as NCCL's NVLS cuts it (src/device/all_reduce.h, runNvls; src/enqueue.cc for the chunk).
+// The in-switch all-reduce as NCCL's NVLS, and over several nodes its NVLSTree, cut it (src/device/all_reduce.h;
+// src/enqueue.cc for the chunk).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ class InSwitchSchedule {
  public:
   static constexpr std::int64_t kLargestChunk = 128 << 10;
 
-  InSwitchSchedule(std::int64_t bytes, std::uint32_t ranks, std::uint32_t channels);
+  // `ranks` of each of `nodes`.
+  InSwitchSchedule(std::int64_t bytes, std::uint32_t ranks, std::uint32_t channels, std::uint32_t nodes = 1);
 
   [[nodiscard]] std::uint32_t loops() const { return loops_; }
   [[nodiscard]] InSwitchLoop loop(std::uint32_t channel, std::uint32_t index) const;

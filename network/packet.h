@@ -39,10 +39,10 @@ struct Packet {
   Time when;                      // arrival of the last flit at the next chip
   LineAddress line = 0;           // or the flag
   std::uint32_t agent = 0;        // who asked, on the source GPU: comes back with the answer
-  std::uint32_t entry = 0;        // of a reduction table; copies of a multicast carry it. Of a write to one GPU: the
-                                  // flag that it counts there, plus one, or 0
+  std::uint32_t entry = 0;        // of a reduction table, in copies of a multicast read. Plus one: of a write to one
+                                  // GPU the flag that it counts there, if any; of a multicast write's copies the group
   std::uint16_t source = 0;       // the GPU that asked, also in responses to it
-  std::uint16_t destination = 0;  // the GPU that is asked
+  std::uint16_t destination = 0;  // the GPU that is asked; of a multicast to a switch the group
   PacketKind kind = PacketKind::read;
   std::uint8_t lane = 0;      // of the link it last travelled on
   std::uint8_t count = 1;     // of an acknowledgement: lines

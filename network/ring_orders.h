@@ -1,5 +1,5 @@
-// Orders in which the rings of several channels go round GPUs that are all linked to each other, so that their traffic
-// spreads over all links: directed Hamiltonian cycles of the complete graph that share no arc.
+// Orders in which the rings of several channels go round GPUs, so that their traffic spreads over all links: directed
+// Hamiltonian cycles of the network that share no arc.
 #pragma once
 
 #include <cstdint>
@@ -32,5 +32,15 @@ class RingOrders {
 //   begins at Walecki's; of 4 and 6, twice as many that use each arc twice;
 // - even and more than 16: ranks - 2 that leave out the arcs of one perfect matching.
 [[nodiscard]] RingOrders fully_connected_rings(std::uint32_t ranks);
+
+// As many edge-disjoint cycles as a search finds, each followed by its reverse, of 3 to 16 ranks with `links[a * ranks
+// + b]` links between a and b. None where the search finds none.
+[[nodiscard]] std::vector<std::vector<std::uint32_t>> rings_of_graph(const std::vector<std::uint32_t>& links,
+                                                                     std::uint32_t ranks);
+
+// The same of a mesh or torus with `dimensions`, the first one varying fastest, whatever its size: of a square torus
+// both cycles of its Gray codes (Bae and Bose, IEEE Trans. Computers 52, 2003), else one. A mesh has one
+// where it has two dimensions and an even number of ranks.
+[[nodiscard]] std::vector<std::vector<std::uint32_t>> rings_of_grid(std::vector<std::uint32_t> dimensions, bool wraps);
 
 }  // namespace weft

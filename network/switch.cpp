@@ -1,6 +1,7 @@
 #include "network/switch.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/error.h"
 
@@ -15,14 +16,20 @@ bool is_request(PacketKind kind) { return virtual_channel(kind) == VirtualChanne
 }  // namespace
 
 Switch::Switch(const SwitchSpec& spec, const std::shared_ptr<const LinkTiming>& link, std::uint32_t lanes,
-               const std::vector<SwitchPort>& ports, std::unique_ptr<Reducer> reducer, std::uint32_t first_gpu)
+               const std::vector<SwitchPort>& ports, std::unique_ptr<Reducer> reducer, std::uint32_t first_gpu,
+               std::vector<std::vector<std::uint32_t>> groups)
     : spec_(spec),
       link_latency_(link->spec().latency),
+      groups_(std::move(groups)),
       first_gpu_(first_gpu),
       ports_(ports),
       reducer_(std::move(reducer)),
       stalled_(ports.size()),
       acknowledged_(ports.size()) {
+  if (groups_.empty()) {
+    groups_.emplace_back(ports_.size());
+    std::iota(groups_.front().begin(), groups_.front().end(), 0U);
+  }
   for (std::uint32_t p = 0; p < ports_.size(); ++p) {
     const SwitchPort& port = ports_[p];
     outputs_.emplace_back(link, lanes, *port.out);
@@ -74,6 +81,7 @@ void Switch::handle(const Event& event) {
       const std::uint32_t port = port_of(reply.source);
       reply.kind = PacketKind::read_reply;
       reply.payload = packet.payload;
+      statistics_.added_bytes += reply.payload;
       send(reply, port, kNoHold);
       resume_stalled(port);
     } else {
@@ -120,7 +128,7 @@ void Switch::handle_request(const Packet& packet) {
 
 bool Switch::start_reduction(const Packet& packet) {
   WEFT_CHECK(reducer_ != nullptr, "a multicast read reached a switch that does not reduce");
-  const auto members = static_cast<std::uint32_t>(ports_.size());
+  const auto members = static_cast<std::uint32_t>(groups_.at(packet.destination).size());
   const std::optional<std::uint32_t> entry = reducer_->open(port_of(packet.source), packet, members);
   if (!entry) return false;
   Packet copy = packet;
@@ -142,9 +150,12 @@ void Switch::resume_stalled(std::uint32_t port) {
 
 void Switch::multicast(const Packet& packet) {
   if (packet.kind == PacketKind::multicast_write) statistics_.multicast_bytes += packet.payload;
-  const std::uint32_t place = hold(packet, static_cast<std::uint32_t>(ports_.size()));
+  const std::vector<std::uint32_t>& members = groups_.at(packet.destination);
+  statistics_.added_bytes += (std::ssize(members) - 1) * packet.payload;
+  const std::uint32_t place = hold(packet, static_cast<std::uint32_t>(members.size()));
   Packet copy = packet;
-  for (std::uint32_t member = 0; member < ports_.size(); ++member) {
+  if (packet.kind == PacketKind::multicast_write) copy.entry = packet.destination + 1U;  // in its acknowledgements, too
+  for (const std::uint32_t member : members) {
     copy.destination = static_cast<std::uint16_t>(first_gpu_ + member);
     send(copy, member, place);
   }
@@ -152,6 +163,7 @@ void Switch::multicast(const Packet& packet) {
 
 void Switch::handle_partial_reply(const Packet& packet) {
   give_credit(port_of(packet.destination), packet.lane, VirtualChannel::response, now());
+  statistics_.added_bytes -= packet.payload;
   const std::optional<Time> ready = reducer_->add(packet.entry, packet, now());
   if (!ready) return;
   Packet reply = packet;
@@ -169,7 +181,7 @@ void Switch::handle_acknowledge(const Packet& packet) {
   if (packet.agent >= done.size()) done.resize(packet.agent + 1, 0);
   std::uint32_t& copies = done[packet.agent];
   copies += packet.count;
-  const auto members = static_cast<std::uint32_t>(ports_.size());
+  const auto members = static_cast<std::uint32_t>(groups_.at(packet.entry - 1).size());
   if (copies < members) return;
   Packet combined = packet;
   combined.count = static_cast<std::uint8_t>(copies / members);

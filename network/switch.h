@@ -23,13 +23,16 @@ struct SwitchPort {
 struct SwitchStatistics {
   std::int64_t packets = 0;          // that came in
   std::int64_t multicast_bytes = 0;  // payload that came in once and left to every member
+  std::int64_t added_bytes = 0;      // payload that left beyond what came: copies and sums, less what was summed
 };
 
 class Switch final : public Chip {
  public:
-  // ports[g] belongs to GPU first_gpu + g; multicasts go to all of them. `reducer` may be empty.
+  // ports[g] belongs to GPU first_gpu + g. `reducer` may be empty. A multicast goes to the ports of the group whose
+  // number it has as its destination: `groups` lists the ports of each; without any, group 0 is all of them.
   Switch(const SwitchSpec& spec, const std::shared_ptr<const LinkTiming>& link, std::uint32_t lanes,
-         const std::vector<SwitchPort>& ports, std::unique_ptr<Reducer> reducer, std::uint32_t first_gpu = 0);
+         const std::vector<SwitchPort>& ports, std::unique_ptr<Reducer> reducer, std::uint32_t first_gpu = 0,
+         std::vector<std::vector<std::uint32_t>> groups = {});
 
   void advance(Time until) override;
   [[nodiscard]] Time next_activity() const override;
@@ -79,6 +82,7 @@ class Switch final : public Chip {
 
   SwitchSpec spec_;
   Time link_latency_;
+  std::vector<std::vector<std::uint32_t>> groups_;  // ports, ascending
   std::uint32_t first_gpu_;
   Inbox inbox_;
   std::vector<SwitchPort> ports_;

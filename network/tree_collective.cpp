@@ -1,5 +1,7 @@
 // Trees: pieces go up to the root, summed on the way, and down again. Up and down are two groups of warps, as in NCCL's
 // runTreeSplit (src/device/all_reduce.h), so a rank passes pieces on both ways at once; the root turns them round.
+// Over several nodes, the two trees join one rank of each node, others by channel, and the rest of a node is a chain
+// behind it (NCCL src/graph/connect.cc).
 #include "network/binary_tree.h"
 #include "network/generated_schedule.h"
 #include "network/schedule_generators.h"
@@ -13,6 +15,9 @@ class TreeSchedule : public GeneratedSchedule {
   TreeSchedule(const ScheduleRequest& request, bool two_trees)
       : GeneratedSchedule(request),
         two_trees_(two_trees),
+        places_(two_trees && request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0
+                    ? request.ranks_per_node
+                    : 1),
         grid_(ChunkGrid::free_parts(request, request.bytes, 1, ChunkGrid::kLineUnit)) {}
 
   [[nodiscard]] std::uint32_t groups(std::uint32_t rank, std::uint32_t /*block*/) const override {
@@ -50,11 +55,30 @@ class TreeSchedule : public GeneratedSchedule {
   [[nodiscard]] bool is_barrier() const { return request().kind == CollectiveKind::barrier; }
 
   [[nodiscard]] TreeNode node(std::uint32_t rank, std::uint32_t block) const {
-    if (two_trees_) return block % 2 == 0 ? binary_tree(ranks(), rank) : second_binary_tree(ranks(), rank);
+    if (two_trees_) return double_tree_node(rank, block);
     TreeNode node = binary_tree(ranks(), before(rank, request().root));
     if (node.parent) node.parent = after(*node.parent, request().root);
     for (std::uint32_t& child : node.children) child = after(child, request().root);
     return node;
+  }
+
+  [[nodiscard]] TreeNode double_tree_node(std::uint32_t rank, std::uint32_t block) const {
+    const std::uint32_t nodes = ranks() / places_;
+    const std::uint32_t head = block / 2 % places_;
+    const std::uint32_t own = rank / places_;
+    const std::uint32_t place = rank % places_;
+    const auto rank_at = [&](std::uint32_t node, std::uint32_t p) { return node * places_ + p % places_; };
+    TreeNode at;
+    if (place == head) {
+      at = block % 2 == 0 ? binary_tree(nodes, own) : second_binary_tree(nodes, own);
+      if (at.parent) at.parent = rank_at(*at.parent, head);
+      for (std::uint32_t c = 0; c < at.child_count; ++c) at.children.at(c) = rank_at(at.children.at(c), head);
+    } else {
+      at.parent = rank_at(own, place + places_ - 1);
+    }
+    const std::uint32_t next = (place + 1) % places_;
+    if (next != head) at.children.at(at.child_count++) = rank_at(own, next);
+    return at;
   }
 
   [[nodiscard]] ScheduleStep up(const TreeNode& node, const Piece& piece) const {
@@ -84,6 +108,7 @@ class TreeSchedule : public GeneratedSchedule {
   }
 
   bool two_trees_;
+  std::uint32_t places_;  // ranks of a node
   ChunkGrid grid_;
 };
 

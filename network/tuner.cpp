@@ -1,6 +1,8 @@
 #include "network/tuner.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <vector>
 
 #include "network/protocol.h"
@@ -10,30 +12,68 @@ namespace weft {
 
 namespace {
 
-// NCCL src/graph/tuning.cc, in microseconds: baseLatencies, and hwLatencies over NVLink.
-struct RingLatency {
+// NCCL src/graph/tuning.cc, in microseconds: baseLatencies, and hwLatencies over NVLink and over the network.
+struct Latency {
   double base;
   double step;
+  double network_step;
 };
-RingLatency ring_latency(CollectiveProtocol protocol) {
+Latency ring_latency(CollectiveProtocol protocol) {
   switch (protocol) {
     case CollectiveProtocol::ll:
-      return {6.6, 0.6};
+      return {6.6, 0.6, 2.7};
     case CollectiveProtocol::ll128:
-      return {14.0, 1.9};
+      return {14.0, 1.9, 4.0};
     default:
-      return {8.4, 3.4};
+      return {8.4, 3.4, 14.0};
+  }
+}
+Latency tree_latency(CollectiveProtocol protocol) {
+  switch (protocol) {
+    case CollectiveProtocol::ll:
+      return {6.8, 0.6, 5.0};
+    case CollectiveProtocol::ll128:
+      return {14.0, 1.25, 8.5};
+    default:
+      return {8.4, 4.0, 14.0};
   }
 }
 constexpr double kInSwitchLatency = 25;
-constexpr double kLinkShare = 0.8;    // NCCL src/graph/topo.h: 20 of 25 GB/s, and about that of later links
-constexpr double kLlShare = 0.5;      // of the bandwidth: half of a line is flags
-constexpr double kLl128Share = 0.92;  // 120 of 128 B, and some
+constexpr double kInSwitchNetworkLatency = 14;  // NVLSTree, a level of the tree
+constexpr double kInSwitchBaseLatency = 8.4;    // which only NVLSTree adds
+constexpr double kLinkShare = 0.8;              // NCCL src/graph/topo.h: 20 of 25 GB/s, and about that of later links
+constexpr double kLlShare = 0.5;                // of the bandwidth: half of a line is flags
+constexpr double kLl128Share = 0.92;            // 120 of 128 B, and some
+constexpr double kTreeShare = 0.92;
+constexpr double kTreeLlShare = 1 / 3.8;
+constexpr double kLlSlowerInNodes = 1.8;  // steps of LL in a node of several
+constexpr double kRingPlateau = 1.4;      // of the latency of Simple rings over nodes, from 64 B a channel and rank
+// llMaxBws of two nodes and of more over those of one: of Hopper 45 and 35 of 141 GB/s. (Of Ampere a fifth less.)
+constexpr double kLlMaxOfTwoNodes = 45.0 / 141;
+constexpr double kLlMaxOfNodes = 35.0 / 141;
+
+// treeCorrectionFactor: by powers of two from 64 B; 1 beyond.
+double tree_correction(CollectiveProtocol protocol, std::int64_t bytes) {
+  static constexpr std::array<std::array<double, 23>, 3> kFactors{
+      {{1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+       {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+       {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9}}};
+  if (bytes < 64) return 1;
+  const auto size = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(bytes) >> 6U)) - 1;
+  const std::size_t row = protocol == CollectiveProtocol::ll ? 0 : protocol == CollectiveProtocol::ll128 ? 1 : 2;
+  return size < kFactors[row].size() ? kFactors[row][size] : 1;
+}
 
 // Of the bus: what a ring of `ranks` moves on each link for one message.
 double ring_steps(CollectiveKind kind, double ranks) {
   return kind == CollectiveKind::all_reduce ? 2 * (ranks - 1) : ranks - 1;
 }
+
+std::uint32_t nodes_of(const TunerQuery& query) {
+  return query.ranks_per_node > 0 && query.nic_GBps > 0 ? query.ranks / query.ranks_per_node : 1;
+}
+
+double levels(std::uint32_t nodes) { return static_cast<double>(std::bit_width(nodes) - 1); }
 
 }  // namespace
 
@@ -41,25 +81,48 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
                                    CollectiveProtocol protocol) {
   const TunerSpec& tuner = library.tuner;
   const double link = tuner.link_GBps > 0 ? tuner.link_GBps : kLinkShare * query.link_GBps;
-  const double bus = link * query.links_per_gpu;
+  const double links = link * query.links_per_gpu;
   const auto bytes = static_cast<double>(query.bytes);
   const double ranks = query.ranks;
+  const std::uint32_t nodes = nodes_of(query);
+  // What crosses between nodes of a ring, or of all the heads of a tree, goes through all NICs of the node.
+  const double nics = query.nic_GBps * query.ranks_per_node;
+  const double bus = nodes > 1 ? std::min(links, nics) : links;
   if (algorithm == AllReduceAlgorithm::in_switch) {
     if (protocol != CollectiveProtocol::simple || query.kind != CollectiveKind::all_reduce) return std::nullopt;
     const double channels = library.in_switch.channels;
-    return kInSwitchLatency + bytes / (bus * tuner.in_switch_efficiency * (channels - 1) / channels * 1e3);
+    const double inside = links * tuner.in_switch_efficiency * (channels - 1) / channels;
+    if (nodes == 1) return kInSwitchLatency + bytes / (inside * 1e3);
+    const double between = nics * (nodes == 2 ? 2 : 1) / 2;  // bus bandwidth over two, as of a tree
+    return kInSwitchBaseLatency + kInSwitchLatency + 2 * levels(nodes) * kInSwitchNetworkLatency +
+           bytes / (std::min(inside, between) * 1e3);
+  }
+  const double ll_max = tuner.ll_max_GBps * (nodes == 1 ? 1.0 : nodes == 2 ? kLlMaxOfTwoNodes : kLlMaxOfNodes);
+  const double slower = nodes > 1 && protocol == CollectiveProtocol::ll ? kLlSlowerInNodes : 1;
+  if (protocol == CollectiveProtocol::ll128 && tuner.ll128_channel_GBps <= 0) return std::nullopt;
+  const double ll128_max = library.ring.channels * tuner.ll128_channel_GBps;
+  if (nodes > 1 && algorithm == AllReduceAlgorithm::double_binary_tree && query.kind == CollectiveKind::all_reduce) {
+    double bandwidth = bus * kTreeShare;
+    if (protocol == CollectiveProtocol::ll) bandwidth = std::min(bandwidth * kTreeLlShare, ll_max);
+    if (protocol == CollectiveProtocol::ll128) bandwidth = std::min(bandwidth * 120 / 128, ll128_max);
+    const Latency latency = tree_latency(protocol);
+    return latency.base +
+           2 * ((query.ranks_per_node - 1) * latency.step * slower + levels(nodes) * latency.network_step) +
+           bytes / (bandwidth / 2 * tree_correction(protocol, query.bytes) * 1e3);
   }
   // What the library does not have, or does not have on one node, is taken for as fast as a ring: it matters for the
   // protocol.
   double bandwidth = bus;
-  if (protocol == CollectiveProtocol::ll) bandwidth = std::min(bus * kLlShare, tuner.ll_max_GBps);
-  if (protocol == CollectiveProtocol::ll128) {
-    if (tuner.ll128_channel_GBps <= 0) return std::nullopt;
-    bandwidth = std::min(bus * kLl128Share, library.ring.channels * tuner.ll128_channel_GBps);
-  }
+  if (protocol == CollectiveProtocol::ll) bandwidth = std::min(bus * kLlShare, ll_max);
+  if (protocol == CollectiveProtocol::ll128) bandwidth = std::min(bus * kLl128Share, ll128_max);
   const double steps = ring_steps(query.kind, ranks);
-  const RingLatency latency = ring_latency(protocol);
-  return latency.base + steps * latency.step + bytes * steps / ranks / (bandwidth * 1e3);
+  const double network_steps = ring_steps(query.kind, nodes);
+  const Latency latency = ring_latency(protocol);
+  double time = latency.base + (steps - network_steps) * latency.step * slower + network_steps * latency.network_step;
+  const bool plateau = nodes > 1 && protocol == CollectiveProtocol::simple &&
+                       query.kind == CollectiveKind::all_reduce && bytes >= 64 * library.ring.channels * ranks;
+  if (plateau) time *= kRingPlateau;
+  return time + bytes * steps / ranks / (bandwidth * 1e3);
 }
 
 TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllReduceAlgorithm algorithm,
@@ -70,6 +133,9 @@ TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllRe
   if (algorithm == AllReduceAlgorithm::automatic) {
     algorithms = {AllReduceAlgorithm::ring};
     if (query.in_switch) algorithms.push_back(AllReduceAlgorithm::in_switch);
+    if (nodes_of(query) > 1 && query.kind == CollectiveKind::all_reduce) {
+      algorithms.push_back(AllReduceAlgorithm::double_binary_tree);
+    }
   }
   for (const auto a : algorithms) {
     for (const auto p : {CollectiveProtocol::ll, CollectiveProtocol::ll128, CollectiveProtocol::simple}) {

@@ -1,6 +1,10 @@
 // Which algorithm, protocol and number of channels the communication library takes: those of the lowest predicted time,
-// by NCCL's own model of latency and bandwidth (src/graph/tuning.cc, commit 5067397c) for one node. It predicts with
-// NCCL's constants, not with the simulated machine: what matters is what NCCL would choose.
+// by NCCL's own model of latency and bandwidth (src/graph/tuning.cc, commit 5067397c). It predicts with NCCL's
+// constants, not with the simulated machine: what matters is what NCCL would choose.
+//
+// Over several nodes: NCCL takes the bandwidth of a channel from its search for rings and trees, which here is the
+// smaller of a GPU's links and its share of the NICs; the limits of a channel of a tree and of NVLSTree are left out,
+// as they are above that in the systems here.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +20,10 @@ struct TunerQuery {
   std::int64_t bytes = 0;  // as nccl-tests counts them
   std::uint32_t ranks = 0;
   std::uint32_t links_per_gpu = 0;
-  double link_GBps = 0;    // of one link, each way, where the library has no rate of its own for it
-  bool in_switch = false;  // a switch reduces, for all of the ranks
+  double link_GBps = 0;              // of one link, each way, where the library has no rate of its own for it
+  bool in_switch = false;            // switches reduce, in all nodes
+  std::uint32_t ranks_per_node = 0;  // 0: one node, or nodes of different numbers of ranks, which count as one
+  double nic_GBps = 0;               // a rank's share of the NICs of its node; 0: one node
 };
 
 struct TunerChoice {
@@ -27,8 +33,8 @@ struct TunerChoice {
 };
 
 // What the configuration leaves open is chosen: `algorithm` and `protocol` may be automatic, `channels` may be 0. An
-// automatic algorithm is a ring or in_switch: NCCL's trees never win on one node of up to 8 GPUs. Throws InputError for
-// a protocol that the algorithm does not have.
+// automatic algorithm is a ring, in_switch or, of an all-reduce over several nodes, a double binary tree: NCCL's trees
+// never win on one node of up to 8 GPUs. Throws InputError for a protocol that the algorithm does not have.
 [[nodiscard]] TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllReduceAlgorithm algorithm,
                                  CollectiveProtocol protocol, std::uint32_t channels);
 

@@ -215,6 +215,12 @@ void prove(UserAlgorithm& algorithm, std::uint32_t pieces_per_chunk, std::uint32
 
 }  // namespace
 
+std::size_t UserAlgorithm::most_blocks() const {
+  std::size_t most = 0;
+  for (const Rank& rank : ranks) most = std::max(most, rank.blocks.size());
+  return most;
+}
+
 std::string place_of(const UserAlgorithm& algorithm, std::uint32_t rank, std::uint32_t block, std::uint64_t step) {
   if (algorithm.format == UserAlgorithm::Format::json) {
     return fmt::format("/ranks/{}/blocks/{}/steps/{}", rank, block, step);

@@ -38,6 +38,7 @@ struct UserAlgorithm {
   bool in_place = false;           // CollectiveSchedule::in_place
   std::uint32_t input_chunks = 1;  // of a rank that has an input; of reduce_scatter, scatter, all_to_all: all parts
   std::vector<Rank> ranks;
+  [[nodiscard]] std::size_t most_blocks() const;  // of a rank
   std::string only_small;  // why it is wrong for chunks that need several pieces or loops; empty: it is right
 };
 

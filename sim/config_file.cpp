@@ -55,7 +55,7 @@ std::vector<std::string> included_files(const Json& document, const std::string&
   return found->get<std::vector<std::string>>();
 }
 
-Json load(const fs::path& path, std::vector<fs::path>& including) {
+Json load(const fs::path& path, std::vector<fs::path>& including, const ConfigMerge& merge) {
   std::error_code ignored;
   const fs::path canonical = fs::weakly_canonical(path, ignored);
   if (std::find(including.begin(), including.end(), canonical) != including.end()) {
@@ -69,12 +69,13 @@ Json load(const fs::path& path, std::vector<fs::path>& including) {
 
   including.push_back(canonical);
   Json merged = Json::object();
+  const auto add = [&](const Json& over) { merge ? merge(merged, over, path.string()) : merge_into(merged, over); };
   for (const auto& included : included_files(own, path.string())) {
-    merge_into(merged, load(path.parent_path() / included, including));
+    add(load(path.parent_path() / included, including, merge));
   }
   including.pop_back();
   own.erase("include");
-  merge_into(merged, own);
+  add(own);
   return merged;
 }
 
@@ -124,9 +125,9 @@ Json parse_json(std::string_view text, const std::string& file) {
   }
 }
 
-Json load_config(const fs::path& path) {
+Json load_config(const fs::path& path, const ConfigMerge& merge) {
   std::vector<fs::path> including;
-  return load(path, including);
+  return load(path, including, merge);
 }
 
 void merge_into(Json& base, const Json& over) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,9 @@ namespace weft {
 // Reads a configuration and what it includes. "include" is a file name or an array of them, relative to the including
 // file; included files are merged first, in order, and the including file over them. The key itself is gone from the
 // result. Throws MissingInput for a missing file, InputError for malformed JSON, a document that is no object, and
-// includes that form a cycle.
-[[nodiscard]] Json load_config(const std::filesystem::path& path);
+// includes that form a cycle. `merge` is called for each file, `over` being what stands in `file` itself.
+using ConfigMerge = std::function<void(Json& base, const Json& over, const std::string& file)>;
+[[nodiscard]] Json load_config(const std::filesystem::path& path, const ConfigMerge& merge = {});
 
 // Merges `over` into `base`: objects key by key, everything else is replaced.
 void merge_into(Json& base, const Json& over);

@@ -91,6 +91,7 @@ struct CollectiveDemand {
   Bytes bytes;  // of the input buffer of one rank
   DataType type = DataType::fp32;
   std::vector<GpuId> group;  // members, ascending
+  std::uint32_t root = 0;    // place in the group, of collectives that have one; who sends in send_receive
   std::uint32_t sequence = 0;
   std::uint64_t send_address = 0;
   std::uint64_t receive_address = 0;  // equal to send_address: in place

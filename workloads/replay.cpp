@@ -209,34 +209,4 @@ std::vector<Program> replay(const Graph& graph, const ReplaySpec& spec) {
   return programs;
 }
 
-std::vector<Program> single_collective(CollectiveKind kind, Bytes bytes, DataType type, std::uint32_t gpus,
-                                       std::uint32_t iterations) {
-  if (gpus < 2) throw InputError("", "/gpus", fmt::format("expected 2 or more for a collective, got {}", gpus));
-  if (iterations == 0) throw InputError("", "/iterations", "expected 1 or more, got 0");
-  const std::int64_t element = bytes_per_element(type);
-  if (bytes.count() <= 0 || bytes.count() % element != 0) {
-    throw InputError("", "/workload/bytes",
-                     fmt::format("expected a positive multiple of {}, got {}", element, bytes.count()));
-  }
-  Program program;
-  program.priorities = {0};
-  program.iterations = iterations;
-  program.memory.push_back({OpId{0}, MemoryClass::communication, bytes, to_string(kind)});
-  for (std::uint32_t i = 0; i < iterations; ++i) {
-    ProgramOp op;
-    op.kind = ProgramOpKind::collective;
-    op.name = to_string(kind);
-    op.iteration = i;
-    op.collective.kind = kind;
-    op.collective.bytes = bytes;
-    op.collective.type = type;
-    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) op.collective.group.push_back(GpuId{gpu});
-    op.collective.sequence = i;
-    op.collective.send_address = kFirstAddress;
-    op.collective.receive_address = kFirstAddress;
-    program.ops.push_back(std::move(op));
-  }
-  return std::vector<Program>(gpus, program);
-}
-
 }  // namespace weft

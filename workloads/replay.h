@@ -43,9 +43,4 @@ struct ReplaySpec {
 // exist: ranks outside the recorded world, or a pattern that does not divide it.
 [[nodiscard]] std::vector<Program> replay(const Graph& graph, const ReplaySpec& spec);
 
-// `iterations` collectives of `bytes`, one after another, in place, on GPUs 0 to gpus-1. Throws InputError for fewer
-// than two GPUs, no iterations, or bytes that are not a positive multiple of the element's size.
-[[nodiscard]] std::vector<Program> single_collective(CollectiveKind kind, Bytes bytes, DataType type,
-                                                     std::uint32_t gpus, std::uint32_t iterations);
-
 }  // namespace weft

@@ -133,7 +133,7 @@ TEST(RunConfig, SaysWhichKeyAddsReducingSwitches) {
 TEST(RunConfig, SaysWhatThisVersionHas) {
   EXPECT_EQ(error_with({"all_reduce.algorithm=star"}),
             "e.json: /all_reduce/algorithm: expected one of \"auto\", \"ring\", \"in_switch\", \"tree\", "
-            "\"double_binary_tree\", \"halving_doubling\", \"direct\", got \"star\"");
+            "\"double_binary_tree\", \"halving_doubling\", \"direct\", \"hierarchical\", got \"star\"");
   EXPECT_EQ(error_with({"all_reduce.protocol=LL64"}),
             "e.json: /all_reduce/protocol: expected one of \"auto\", \"Simple\", \"LL\", \"LL128\", got \"LL64\"");
   EXPECT_THAT(error_with({"all_reduce.mover=dma"}), StartsWith("e.json: /all_reduce/mover: expected one of"));
@@ -184,6 +184,32 @@ TEST(SystemConfig, AddsAndRemovesReducingHardware) {
   EXPECT_EQ(added.system.switch_reduce.value().table_bytes_per_port, 4096);
   EXPECT_EQ(added.system.switch_reduce.value().entry_bytes, 128U);
   EXPECT_FALSE(read_with({"switch_reduce=null"}).system.switch_reduce.has_value());
+}
+
+// What an included file has for another link, topology or switch gives way.
+TEST(SystemConfig, PresetsAndTopologiesGoOverIncludedOnes) {
+  const TemporaryFolder folder;
+  folder.write("base.json", R"({"system": {"base": "hgx-h100", "network": {"link": {"bandwidth_GBps": 7}}},
+    "network": {"link": {"bandwidth_GBps": 9, "latency_ns": 11}, "switch": {"latency_ns": 3}},
+    "switch_reduce": {"entry_bytes": 64, "table_bytes_per_port": 4096, "adds_per_second": 1e9, "latency_ns": 1},
+    "workload": {"model": "vgg16", "batch": 1}})");
+  folder.write("link.json", R"({"include": "base.json", "network": {"link": {"preset": "nvlink5", "credits": 5}}})");
+  const LinkSpec link = read_run_config(folder.path() / "link.json", {}).system.network.link;
+  EXPECT_EQ(link.bandwidth, gigabytes_per_second(50));
+  EXPECT_NE(link.latency, nanoseconds(11));
+  EXPECT_EQ(link.credits, 5U);
+
+  folder.write("reduce.json", R"({"include": "base.json", "switch_reduce": {"preset": "nvswitch3"}})");
+  EXPECT_EQ(read_run_config(folder.path() / "reduce.json", {}).system.switch_reduce.value().entry_bytes, 128U);
+
+  folder.write("mesh.json", R"({"include": "base.json", "switch_reduce": null,
+    "network": {"topology": "mesh", "dimensions": [4, 2], "switch": {"speedup": 2}}})");
+  EXPECT_EQ(read_run_config(folder.path() / "mesh.json", {}).system.network.topology, TopologyKind::mesh);
+  folder.write("back.json", R"({"include": "mesh.json",
+    "network": {"topology": "switched", "links_per_gpu": 18, "switches": 2}})");
+  const NetworkSpec back = read_run_config(folder.path() / "back.json", {}).system.network;
+  EXPECT_EQ(back.switches, 2U);
+  EXPECT_EQ(back.link.latency, nanoseconds(11));
 }
 
 TEST(SystemConfig, NamesTheNearestSystemAndPreset) {

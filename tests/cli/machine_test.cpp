@@ -12,6 +12,7 @@
 #include "cli/run_config.h"
 #include "cli/system_of.h"
 #include "network/collective_algorithm.h"
+#include "network/group_rings.h"
 #include "network/protocol.h"
 
 namespace weft {
@@ -36,7 +37,7 @@ struct Ran {
   explicit Ran(const RunConfig& config) : programs(make_programs(config, notes)), scripts(config, programs) {
     std::vector<GpuWork> work;
     for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
-    machine = std::make_unique<Machine>(config.system, work);
+    machine = std::make_unique<Machine>(config.system, work, scripts.multicast_groups());
     finished = machine->run(config.threads, {});
   }
   // Payload bytes by direction: "gpu3->" is what GPU 3 sends, "->gpu3" what it gets.
@@ -61,8 +62,9 @@ struct Ran {
 // of 4 KiB, so that ranks differ by some of them; together they send 2 (N-1) times the message.
 std::int64_t ring_sent_bytes(const RunConfig& config, std::int64_t bytes, std::uint32_t rank, std::uint32_t channels) {
   const ProtocolShape shape = protocol_shape(config.system.collectives, CollectiveProtocol::simple, true);
-  const bool meshed = config.system.network.topology == TopologyKind::fully_connected;
-  const auto orders = meshed ? std::make_shared<const RingOrders>(fully_connected_rings(config.gpus)) : nullptr;
+  std::vector<GpuId> group;
+  for (std::uint32_t g = 0; g < config.gpus; ++g) group.push_back(GpuId{g});
+  const auto orders = rings_of_group(config.system.network, config.gpus, group);
   const auto ring = make_schedule(CollectiveAlgorithm::ring, {.bytes = bytes,
                                                               .ranks = config.gpus,
                                                               .channels = channels,
@@ -145,6 +147,47 @@ TEST(MachineFormula, InSwitchMovesTheSizeAndAShare) {
   }
   EXPECT_EQ(reduced, kSize);
   EXPECT_EQ(multicast, kSize);
+}
+
+// The others hear nothing of it.
+TEST(MachineFormula, InSwitchOfSomeGpusMovesTheSizeAndTheirShare) {
+  RunConfig config = all_reduce(kSize, "in_switch");
+  std::get<CollectiveWorkload>(config.workload).groups = {{1, 2, 4, 7}};
+  const Ran ran(config);
+  ASSERT_TRUE(ran.finished);
+  const auto bytes = ran.bytes();
+  const std::int64_t loops = kSize / (4 * 16 * (32 << 10)) * 16;  // pieces of 32 KiB: two loops of four ranks
+  for (const char* member : {"1", "2", "4", "7"}) {
+    EXPECT_EQ(bytes.at(std::string("gpu") + member + "->"), kSize + kSize / 4 + 2 * loops * kFlagBytes) << member;
+    EXPECT_EQ(bytes.at(std::string("->gpu") + member), kSize + kSize / 4 + 4 * 2 * loops * kFlagBytes) << member;
+  }
+  for (const char* other : {"0", "3", "5", "6"}) EXPECT_EQ(bytes.at(std::string("->gpu") + other), 0) << other;
+}
+
+// Over nodes, each GPU moves in its node what it would there alone, and by its NIC its share of the message: up one of
+// the two trees or down the other.
+TEST(MachineFormula, InSwitchOverTwoNodesMovesAShareByEachNic) {
+  const Json document{{"system", "hgx-h100-cluster"},
+                      {"gpus", 16},
+                      {"workload", {{"collective", "all_reduce"}, {"bytes", kSize}}},
+                      {"all_reduce", {{"algorithm", "in_switch"}}}};
+  RunConfig config = read_run_config(document, "test.json");
+  config.system.gpu.compute_units = 24;
+  const Ran ran(config);
+  ASSERT_TRUE(ran.finished);
+  std::map<std::string, std::int64_t> bytes;  // by GPU, to switches and to NICs
+  for (const Machine::Link& link : ran.machine->links()) {
+    const std::size_t arrow = link.name.find("->");
+    bytes[link.name.substr(0, arrow) + (link.name.find("nic") != std::string::npos ? " nic" : " switch")] +=
+        link.statistics->payload_bytes;
+  }
+  const std::int64_t channels = 16;  // one loop of chunks of 32 KiB each
+  for (std::uint32_t g = 0; g < 16; ++g) {
+    const std::string gpu = "gpu" + std::to_string(g);
+    EXPECT_EQ(bytes.at(gpu + " switch"), kSize + kSize / 8 + 2 * channels * kFlagBytes) << gpu;
+    // With each piece a flag, and one for each that came.
+    EXPECT_EQ(bytes.at(gpu + " nic"), kSize / 8 + 2 * channels * kFlagBytes) << gpu;
+  }
 }
 
 TEST(Machine, InSwitchWithATableOfOneEntryStallsAndFinishes) {

@@ -101,7 +101,7 @@ TEST(SystemPresets, ClustersAreNodesOfTheirSystemWithNics) {
     EXPECT_EQ(cluster.network.switches, node.network.switches);
     EXPECT_EQ(cluster.gpu.compute_units, node.gpu.compute_units);
     EXPECT_TRUE(cluster.network.cluster->tree.rails);
-    EXPECT_FALSE(cluster.switch_reduce.has_value());
+    EXPECT_EQ(cluster.switch_reduce.has_value(), node.switch_reduce.has_value());  // inside each node
   }
 }
 

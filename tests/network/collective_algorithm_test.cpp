@@ -34,7 +34,7 @@ ScheduleRequest request(Kind kind, std::uint32_t ranks, std::int64_t bytes) {
 }
 
 std::vector<std::uint32_t> node_sizes(Algorithm algorithm, std::uint32_t ranks) {
-  if (algorithm != Algorithm::hierarchical) return {1};
+  if (algorithm != Algorithm::hierarchical && algorithm != Algorithm::double_binary_tree) return {1};
   std::vector<std::uint32_t> sizes;
   for (std::uint32_t s = 1; s <= ranks; ++s) {
     if (ranks % s == 0) sizes.push_back(s);

@@ -49,5 +49,17 @@ TEST(InSwitchSchedule, ChunksGrowWithTheMessage) {
   EXPECT_EQ(piece(1024 * kMiB), 128 << 10);
 }
 
+// Of four nodes and more, chunks stay smaller.
+TEST(InSwitchSchedule, ChunksOfSeveralNodesAreThoseOfNvlsTree) {
+  const auto piece = [](std::int64_t bytes, std::uint32_t nodes) {
+    return InSwitchSchedule(bytes, 8, 16, nodes).loop(0, 0).piece;
+  };
+  constexpr std::int64_t kMiB = 1 << 20;
+  EXPECT_EQ(piece(4 * kMiB, 2), 32 << 10);
+  EXPECT_EQ(piece(32 * kMiB, 2), 64 << 10);
+  EXPECT_EQ(piece(256 * kMiB, 2), 128 << 10);
+  EXPECT_EQ(piece(256 * kMiB, 4), 64 << 10);
+}
+
 }  // namespace
 }  // namespace weft

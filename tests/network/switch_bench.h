@@ -24,12 +24,12 @@ inline LinkSpec bench_link(std::uint32_t credits = 16) {
 class SwitchBench {
  public:
   explicit SwitchBench(std::uint32_t ports, const LinkSpec& link = bench_link(),
-                       std::unique_ptr<Reducer> reducer = nullptr)
+                       std::unique_ptr<Reducer> reducer = nullptr, std::vector<std::vector<std::uint32_t>> groups = {})
       : in_(ports), out_(ports) {
     std::vector<SwitchPort> wires;
     for (std::uint32_t p = 0; p < ports; ++p) wires.push_back({&in_[p], &out_[p]});
     hub_ = std::make_unique<Switch>(SwitchSpec{.latency = kSwitchLatency}, std::make_shared<const LinkTiming>(link), 1,
-                                    wires, std::move(reducer));
+                                    wires, std::move(reducer), 0, std::move(groups));
     packets.resize(ports);
     credits.resize(ports);
   }

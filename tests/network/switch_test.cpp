@@ -85,6 +85,25 @@ TEST(Switch, AMulticastReachesAllAndReturnsOneCredit) {
   EXPECT_EQ(bench.hub().statistics().packets, 1);
 }
 
+// Its destination is the number of a group, whose copies and acknowledgements name it.
+TEST(Switch, AMulticastReachesItsGroupOnlyAndIsDoneWhenAllOfItHaveIt) {
+  SwitchBench bench(4, bench_link(), nullptr, {{0, 1, 2, 3}, {1, 3}});
+  bench.send(1, packet_of(PacketKind::multicast_write, 1, 1, 77), kIn);
+  bench.advance(microseconds(10));
+  EXPECT_TRUE(bench.packets[0].empty() && bench.packets[2].empty());
+  for (const std::uint16_t member : {std::uint16_t{1}, std::uint16_t{3}}) {
+    ASSERT_EQ(bench.packets[member].size(), 1U);
+    Packet done = packet_of(PacketKind::acknowledge, 1, member);
+    done.entry = bench.packets[member][0].entry;
+    bench.send(member, done, microseconds(10 + member));
+  }
+  bench.packets[1].clear();
+  bench.advance(microseconds(12));
+  EXPECT_TRUE(bench.packets[1].empty());
+  bench.advance(microseconds(20));
+  EXPECT_EQ(bench.packets[1].size(), 1U);
+}
+
 TEST(Switch, AMulticastHoldsItsPlaceUntilTheLastCopyHasLeft) {
   SwitchBench bench(3);
   for (int i = 0; i < 3; ++i) bench.send(0, packet_of(PacketKind::write, 0, 2), kIn);

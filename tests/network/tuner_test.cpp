@@ -51,6 +51,49 @@ TEST(TunerFormula, TimeIsLatencyOfTheStepsAndBytesOverBandwidth) {
   EXPECT_NEAR(time(CollectiveProtocol::simple), 8.4 + 14 * 3.4 + kMiB * 1.75 / 370.8e3, 1e-9);
 }
 
+TunerQuery on_nodes(std::uint32_t nodes, std::int64_t bytes, bool in_switch = false) {
+  return {.bytes = bytes,
+          .ranks = 8 * nodes,
+          .links_per_gpu = 18,
+          .link_GBps = 25,
+          .in_switch = in_switch,
+          .ranks_per_node = 8,
+          .nic_GBps = 50};
+}
+
+// The logarithm of the nodes beats their number while latency counts, and a ring's bandwidth wins in the end.
+TEST(Tuner, TakesTreesBetweenNodesForShortMessagesAndARingForLongOnes) {
+  const auto choice = [](std::uint32_t nodes, std::int64_t bytes) {
+    return choose(hopper(), on_nodes(nodes, bytes), AllReduceAlgorithm::automatic, CollectiveProtocol::automatic, 0);
+  };
+  for (const std::uint32_t nodes : {4U, 32U}) {
+    EXPECT_EQ(choice(nodes, kKiB).algorithm, AllReduceAlgorithm::double_binary_tree);
+    EXPECT_EQ(choice(nodes, kKiB).protocol, CollectiveProtocol::ll);
+    EXPECT_EQ(choice(nodes, 16 << 20).algorithm, AllReduceAlgorithm::double_binary_tree);
+    EXPECT_EQ(choice(nodes, std::int64_t{16} << 30).algorithm, AllReduceAlgorithm::ring);
+  }
+}
+
+TEST(Tuner, TakesTheSwitchesOfSeveralNodesForLongMessages) {
+  const auto choice = [](std::int64_t bytes) {
+    return choose(hopper(), on_nodes(4, bytes, true), AllReduceAlgorithm::automatic, CollectiveProtocol::automatic, 0);
+  };
+  EXPECT_NE(choice(kKiB).algorithm, AllReduceAlgorithm::in_switch);
+  EXPECT_EQ(choice(64 * kMiB).algorithm, AllReduceAlgorithm::in_switch);
+}
+
+TEST(TunerFormula, StepsBetweenNodesTakeTheNetworksLatency) {
+  const auto time = [](AllReduceAlgorithm algorithm, CollectiveProtocol protocol) {
+    return predicted_us(hopper(), on_nodes(4, kKiB), algorithm, protocol).value();
+  };
+  // 62 steps of a ring, 6 of them between nodes; 7 of a chain and two levels of a tree, there and back.
+  const double ll = 6.6 + 56 * 0.6 * 1.8 + 6 * 2.7;
+  EXPECT_NEAR(time(AllReduceAlgorithm::ring, CollectiveProtocol::ll), ll + kKiB * 62 / 32.0 / 35e3, 1e-9);
+  const double tree = 6.8 + 2 * (7 * 0.6 * 1.8 + 2 * 5.0);
+  EXPECT_NEAR(time(AllReduceAlgorithm::double_binary_tree, CollectiveProtocol::ll), tree + kKiB / (35e3 / 2 * .9),
+              1e-9);
+}
+
 TEST(Tuner, WhatIsAskedForIsKeptOrRefused) {
   EXPECT_EQ(on_8_hopper(kKiB, CollectiveProtocol::simple).protocol, CollectiveProtocol::simple);
   const TunerQuery query{.bytes = kMiB, .ranks = 8, .links_per_gpu = 18, .in_switch = true};

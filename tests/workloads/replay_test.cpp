@@ -199,17 +199,5 @@ TEST(Replay, RejectsWhatWasNotRecorded) {
   EXPECT_THAT(message_of(graph_of({}), {1, 0, -1, {}}), HasSubstr("/workload/host_time_scale"));
 }
 
-TEST(SingleCollective, RepeatsOneCollectiveOnAllGpus) {
-  const auto programs = single_collective(CollectiveKind::all_reduce, Bytes(1 << 20), DataType::fp16, 8, 3);
-  ASSERT_EQ(programs.size(), 8U);
-  ASSERT_EQ(programs[7].ops.size(), 3U);
-  EXPECT_EQ(programs[7].ops[2].collective.sequence, 2U);
-  EXPECT_EQ(programs[7].ops[2].collective.group.size(), 8U);
-  EXPECT_EQ(programs[7].ops[2].collective.bytes, Bytes(1 << 20));
-  EXPECT_THROW((void)single_collective(CollectiveKind::all_reduce, Bytes(3), DataType::fp16, 8, 1), InputError);
-  EXPECT_THROW((void)single_collective(CollectiveKind::all_reduce, Bytes(4), DataType::fp16, 1, 1), InputError);
-  EXPECT_THROW((void)single_collective(CollectiveKind::all_reduce, Bytes(4), DataType::fp16, 2, 0), InputError);
-}
-
 }  // namespace
 }  // namespace weft

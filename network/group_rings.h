@@ -1,0 +1,29 @@
+// In which orders the rings of a group of GPUs go round in a network.
+//
+// - On one node: arc-disjoint Hamiltonian cycles where all of its GPUs take part and it has any (fully connected, ring,
+//   mesh, torus, hypercube, hybrid cube mesh); behind switches, and for a part of the GPUs, by number.
+// - On several nodes, each ring goes through each node once, as NCCL's do: as many orders as a node has NICs, that
+// enter
+//   and leave it by different ones. Every second node is gone through backwards, so that a ring enters a node by the
+//   place by which it left the one before and stays on one rail; with an odd number of nodes once it does not. (NCCL
+//   exchanges the rings of odd nodes to the same end, src/graph/connect.cc.)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "network/network_spec.h"
+#include "network/ring_orders.h"
+#include "sim/ids.h"
+
+namespace weft {
+
+// Of `group`, ascending, in a system of `gpus`. Null: by number, all channels alike.
+[[nodiscard]] std::shared_ptr<const RingOrders> rings_of_group(const NetworkSpec& network, std::uint32_t gpus,
+                                                               const std::vector<GpuId>& group);
+
+// Members of each node of so many GPUs, if they are as many in each; else 0.
+[[nodiscard]] std::uint32_t ranks_per_node(const std::vector<GpuId>& group, std::uint32_t gpus_per_node);
+
+}  // namespace weft

@@ -1,0 +1,177 @@
+// In-switch all-reduces carried out with integers: every line of every rank has a value of its own, and what stands in
+// the receive buffers at the end is the sum of all ranks.
+#include "gpu_model/in_switch_programs.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "network/schedule_values.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kLine = kLineBytes;
+constexpr std::int64_t kSend = 0;
+constexpr std::int64_t kReceive = std::int64_t{1} << 24;
+constexpr std::int64_t kBuffer = std::int64_t{1} << 25;
+
+// GPUs 0 to nodes * per_node - 1, of which the first `ranks` of each node take part.
+struct Shape {
+  std::uint32_t nodes, per_node, ranks, channels;
+  bool registered = false;
+};
+
+class Bench {
+ public:
+  Bench(const Shape& shape, std::int64_t lines) : shape_(shape), lines_(lines) {
+    place_.spec.channels = shape.channels;
+    place_.ranks = shape.ranks;
+    place_.registered = shape.registered;
+    place_.registered_warps = 4;
+    place_.adds_per_cycle = 128;
+    place_.send_address = kSend;
+    place_.receive_address = kReceive;
+    place_.buffer = kBuffer;
+    for (std::uint32_t g = 0; g < shape.nodes * shape.per_node; ++g) {
+      if (g % shape.per_node < shape.ranks) place_.group.push_back(GpuId{g});
+    }
+    const InSwitchSchedule schedule(lines * kLine, shape.ranks, shape.channels, shape.nodes);
+    for (std::uint32_t rank = 0; rank < place_.group.size(); ++rank) {
+      programs_.push_back(in_switch_programs(place_, schedule, rank));
+      for (std::int64_t l = 0; l < lines; ++l) memory_[{gpu(rank), l}] = element_value(rank, l);
+      for (std::uint32_t block = 0; block < programs_.back()->blocks(); ++block) {
+        for (std::uint32_t group = 0; group < programs_.back()->groups(block); ++group) {
+          agents_.push_back({gpu(rank), programs_.back()->start(block, group), {}, false});
+          advance(agents_.back());
+        }
+      }
+    }
+  }
+
+  // Lets whoever can go on, in one order of agents or the other. False: some wait for ever.
+  bool run(bool backwards) {
+    if (backwards) std::reverse(agents_.begin(), agents_.end());
+    for (bool went = true; went;) {
+      went = false;
+      for (Agent& agent : agents_) {
+        while (!agent.done && may_start(agent)) {
+          execute(agent);
+          advance(agent);
+          went = true;
+        }
+      }
+    }
+    return std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
+  }
+
+  void expect_sums() {
+    const auto ranks = static_cast<std::uint32_t>(place_.group.size());
+    for (std::int64_t l = 0; l < lines_; ++l) {
+      std::uint64_t sum = 0;
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) sum += element_value(rank, l);
+      for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+        ASSERT_EQ((memory_[{gpu(rank), kReceive / kLine + l}]), sum) << "rank " << rank << ", line " << l;
+      }
+    }
+    // Who does not take part has got nothing, neither data nor flags.
+    for (const auto& [place, value] : memory_) EXPECT_LT(place.first % shape_.per_node, shape_.ranks);
+    for (const auto& [flag, count] : flags_) EXPECT_LT(flag.second, in_switch_flags(place_));
+  }
+
+ private:
+  struct Agent {
+    std::uint32_t gpu;
+    std::unique_ptr<PhaseCursor> cursor;
+    Phase phase;
+    bool done;
+  };
+
+  [[nodiscard]] std::uint32_t gpu(std::uint32_t rank) const { return place_.group[rank].value; }
+  static void advance(Agent& agent) {
+    agent.phase = Phase{};
+    agent.done = !agent.cursor->next(agent.phase);
+  }
+  bool may_start(const Agent& agent) {
+    for (std::size_t w = 0; w < agent.phase.wait_count; ++w) {
+      if (flags_[{agent.gpu, agent.phase.waits[w].flag}] < agent.phase.waits[w].value) return false;
+    }
+    return true;
+  }
+  template <class Stream>
+  [[nodiscard]] std::vector<std::uint32_t> targets(const Agent& agent, const Stream& to) const {
+    if (to.target == Target::local) return {agent.gpu};
+    if (to.target == Target::remote) return {to.gpu};
+    std::vector<std::uint32_t> members;
+    for (const GpuId member : place_.group) {
+      if (member.value / shape_.per_node == agent.gpu / shape_.per_node) members.push_back(member.value);
+    }
+    return members;
+  }
+  void execute(const Agent& agent) {
+    const Phase& phase = agent.phase;
+    const std::uint32_t lines = phase.load_count > 0 ? phase.loads[0].lines : 0;
+    std::vector<std::uint64_t> values(lines, 0);
+    for (std::size_t s = 0; s < phase.load_count; ++s) {
+      ASSERT_EQ(phase.loads[s].lines, lines);
+      for (const std::uint32_t from : targets(agent, phase.loads[s])) {
+        for (std::uint32_t l = 0; l < lines; ++l) values[l] += memory_[{from, phase.loads[s].first + l}];
+      }
+    }
+    for (std::size_t s = 0; s < phase.store_count; ++s) {
+      ASSERT_EQ(phase.stores[s].lines, lines);
+      for (const std::uint32_t to : targets(agent, phase.stores[s])) {
+        for (std::uint32_t l = 0; l < lines; ++l) memory_[{to, phase.stores[s].first + l}] = values[l];
+      }
+    }
+    for (std::size_t p = 0; p < phase.post_count; ++p) {
+      for (const std::uint32_t to : targets(agent, phase.posts[p])) ++flags_[{to, phase.posts[p].flag}];
+    }
+  }
+
+  Shape shape_;
+  std::int64_t lines_;
+  InSwitchPlace place_;
+  std::vector<std::shared_ptr<const BlockPrograms>> programs_;
+  std::vector<Agent> agents_;
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint64_t> memory_;  // by GPU and line
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> flags_;
+};
+
+void expect_sums_of(const Shape& shape, std::int64_t lines) {
+  for (const bool backwards : {false, true}) {
+    SCOPED_TRACE(testing::Message() << shape.nodes << " nodes, " << shape.ranks << " ranks, " << shape.channels
+                                    << " channels, " << lines << " lines");
+    Bench bench(shape, lines);
+    ASSERT_TRUE(bench.run(backwards));
+    bench.expect_sums();
+  }
+}
+
+TEST(InSwitchPrograms, SumOverTheGpusOfANode) {
+  for (const std::uint32_t ranks : {2U, 3U, 8U}) {
+    for (const std::int64_t lines : {1, 7, 333}) {
+      expect_sums_of({1, 8, ranks, 2}, lines);
+      expect_sums_of({1, 8, ranks, 2, true}, lines);
+    }
+  }
+}
+
+TEST(InSwitchPrograms, SumOverTheGpusOfAllNodes) {
+  for (std::uint32_t nodes = 2; nodes <= 7; ++nodes) {
+    for (const std::uint32_t ranks : {2U, 3U}) {
+      for (const std::int64_t lines : {1, 333}) expect_sums_of({nodes, 4, ranks, 3}, lines);
+    }
+  }
+}
+
+// Slots of the staging buffers and of the FIFOs between nodes come again.
+TEST(InSwitchPrograms, SumMessagesOfManyLoops) {
+  expect_sums_of({1, 2, 2, 1}, 17 * 2 * 256 + 5);   // chunks of 64 KiB
+  expect_sums_of({3, 2, 2, 1}, 17 * 2 * 1024 + 5);  // of 128 KiB
+}
+
+}  // namespace
+}  // namespace weft
