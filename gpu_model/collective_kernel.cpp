@@ -62,6 +62,7 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.ranks = static_cast<std::uint32_t>(demand.group.size());
   place.lines_per_round = lines_per_round(library);
   place.fence = ClockDomain(context.gpu->clock).to_subcycles(library.fence);
+  place.poll = ClockDomain(context.gpu->clock).to_subcycles(library.in_switch.poll);
   place.send_address = static_cast<std::int64_t>(demand.send_address);
   place.receive_address = static_cast<std::int64_t>(demand.receive_address);
   place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks);
@@ -96,6 +97,8 @@ CollectivePlan plan_schedule(const CollectiveContext& context, const CollectiveD
                                 .channels = choice.channels,
                                 .piece_bytes = place.protocol.piece_bytes,
                                 .pieces_per_chunk = place.protocol.pieces_per_chunk,
+                                .chunk_unit = place.protocol.chunk_unit,
+                                .chunk_order = place.protocol.chunk_order,
                                 .ring_orders = has_ring_orders(context, demand) ? context.ring_orders : nullptr};
   std::shared_ptr<const CollectiveSchedule> schedule = make_schedule(algorithm, request);
   const auto layout = std::make_shared<const ScheduleLayout>(schedule, place);

@@ -23,7 +23,7 @@ class InSwitchPrograms final : public BlockPrograms {
   [[nodiscard]] std::uint32_t blocks() const override { return place_.spec.channels; }
   [[nodiscard]] std::uint32_t groups(std::uint32_t /*block*/) const override { return place_.registered ? 1 : kGroups; }
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t /*block*/, std::uint32_t group) const override {
-    return warps(place_.registered ? Group::reduce : static_cast<Group>(group)) * place_.lines_per_round;
+    return workers(place_.registered ? Group::reduce : static_cast<Group>(group)) * place_.lines_per_round;
   }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
     return std::make_unique<Cursor>(*this, block, static_cast<Group>(group));
@@ -37,7 +37,13 @@ class InSwitchPrograms final : public BlockPrograms {
     bool next(Phase& phase) override {
       if (programs_->place_.registered) return programs_->registered_phase(channel_, loop_++, phase);
       if (loop_ == programs_->schedule_.loops()) return false;
-      phase = programs_->phase(channel_, group_, loop_++);
+      phase = programs_->phase(channel_, group_, loop_);
+      const bool copies = group_ == Group::stage_in || group_ == Group::stage_out;
+      if (copies) programs_->keep_only(piece_, loop_, phase);
+      if (!copies || ++piece_ == programs_->place_.ranks) {
+        piece_ = 0;
+        ++loop_;
+      }
       return true;
     }
 
@@ -46,11 +52,37 @@ class InSwitchPrograms final : public BlockPrograms {
     std::uint32_t channel_;
     Group group_;
     std::uint32_t loop_ = 0;
+    std::uint32_t piece_ = 0;  // of the loop, when it is copied
   };
 
   [[nodiscard]] std::uint32_t warps(Group group) const {
     if (place_.registered) return place_.registered_warps;
     return group == Group::reduce ? place_.spec.reduce_warps : place_.spec.copy_warps;
+  }
+
+  // Without the warp that fences and posts while the others go on (NCCL src/device/prims_simple.h: who sends has one).
+  [[nodiscard]] std::uint32_t workers(Group group) const {
+    const std::uint32_t all = warps(group);
+    return place_.registered || group == Group::stage_out || all < 3 ? all : all - 1;
+  }
+
+  // Copies go piece by piece, each in whole rounds of all warps (ScatterGatherOp in the same file): what is left of the
+  // last one is lost. Only the first piece waits, only the last one posts.
+  void keep_only(std::uint32_t piece, std::uint32_t index, Phase& phase) const {
+    const auto piece_lines = static_cast<std::uint32_t>(schedule_.loop(0, index).piece / kLineBytes);
+    const auto narrow = [&](LineStream& stream) {
+      const std::uint32_t before = std::min(stream.lines, piece * piece_lines);
+      stream.first += before;
+      stream.lines = std::min(stream.lines - before, piece_lines);
+    };
+    if (phase.load_count > 0) {
+      narrow(phase.loads[0]);
+      narrow(phase.stores[0]);
+    }
+    if (phase.load_count > 0 && phase.loads[0].lines == 0) phase.load_count = phase.store_count = 0;
+    if (piece > 0) phase.wait_count = 0;
+    if (piece + 1 < place_.ranks) phase.post_count = 0;
+    set_rounds(phase, place_.lines_per_round, phase.stages);
   }
 
   // A barrier, the loops, a barrier. The first flags of the channel count the ranks.
@@ -100,6 +132,7 @@ class InSwitchPrograms final : public BlockPrograms {
         break;
       case Group::reduce: {
         phase.wait({flags + slot, all});
+        phase.delay = place_.poll;
         const std::int64_t own = rank_ * loop.piece;
         if (const std::int64_t bytes = std::min(loop.piece, loop.bytes - own); bytes > 0) {
           phase.load(lines(in + own, bytes, Target::multicast));
@@ -118,7 +151,7 @@ class InSwitchPrograms final : public BlockPrograms {
         phase.fenced = false;  // the slot was read; who waits for it is in the same block
         break;
     }
-    set_rounds(phase, place_.lines_per_round, warps(group));
+    set_rounds(phase, place_.lines_per_round, workers(group));
     return phase;
   }
 

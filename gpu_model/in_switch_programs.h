@@ -24,6 +24,8 @@ struct InSwitchPlace {
   bool registered = false;
   std::uint32_t registered_warps = 0;  // of a block
   SubCycle fence = 0;
+  SubCycle poll =
+      0;  // of all ranks' counters by a multicast load: what NCCL waits with before it reduces (NvlsMinPolling)
   std::int64_t send_address = 0;
   std::int64_t receive_address = 0;
   std::int64_t buffer = 0;  // address of in_switch_buffer_bytes()
