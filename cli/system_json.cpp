@@ -173,6 +173,15 @@ void reduce_fields(Fields& f, ReduceSpec& reduce) {
 }
 
 template <class Fields>
+void direct_fields(Fields& f, TunerSpec::Direct& direct) {
+  f.count("ranks", direct.ranks, 0, 65535);
+  f.count("min_bytes", direct.min_bytes, 0, std::int64_t{1} << 40);
+  f.count("simple_from_bytes", direct.simple_from_bytes, 0, std::int64_t{1} << 40);
+  f.count("max_bytes", direct.max_bytes, 0, std::int64_t{1} << 40);
+  f.count("channels", direct.channels, 0, 1024);
+}
+
+template <class Fields>
 void collective_fields(Fields& f, CollectiveSpec& collectives) {
   f.object("ring", [&](auto& ring) {
     ring.count("channels", collectives.ring.channels, 1, 1024);
@@ -182,6 +191,7 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
     ring.count("chunk_steps", collectives.ring.chunk_steps, 1, collectives.ring.buffer_steps);
     ring.count("slice_steps", collectives.ring.slice_steps, 1, collectives.ring.chunk_steps);
     ring.flag("receiver_reads", collectives.ring.receiver_reads);
+    ring.flag("channel_shares", collectives.ring.channel_shares, Presence::optional);
   });
   f.object("in_switch", [&](auto& in_switch) {
     in_switch.count("channels", collectives.in_switch.channels, 1, 1024);
@@ -189,6 +199,7 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
     in_switch.count("reduce_warps", collectives.in_switch.reduce_warps, 1, 64);
     in_switch.count("copy_warps", collectives.in_switch.copy_warps, 1, 64);
     in_switch.time_ns("start_latency_ns", collectives.in_switch.start_latency, 0, kMaxTimeNs, Presence::optional);
+    in_switch.time_ns("poll_ns", collectives.in_switch.poll, 0, kMaxTimeNs, Presence::optional);
     in_switch.count("registered_channels", collectives.in_switch.registered_channels, 1, 1024, Presence::optional);
   });
   f.object(
@@ -198,11 +209,14 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
         tuner.number("ll_max_GBps", collectives.tuner.ll_max_GBps, kMinGBps, kMaxGBps, Presence::optional);
         tuner.number("ll128_channel_GBps", collectives.tuner.ll128_channel_GBps, 0, kMaxGBps, Presence::optional);
         tuner.number("in_switch_efficiency", collectives.tuner.in_switch_efficiency, 0.01, 1, Presence::optional);
+        tuner.object(
+            "direct", [&](auto& direct) { direct_fields(direct, collectives.tuner.direct); }, Presence::optional);
       },
       Presence::optional);
   f.count("registers_per_thread", collectives.registers_per_thread, 1, 1024);
   f.count("shared_memory_bytes", collectives.shared_memory_bytes, 0, 1 << 30);
   f.count("bytes_in_flight_per_warp", collectives.bytes_in_flight_per_warp, 32, 1 << 24);
+  f.number("flagged_GBps", collectives.flagged_GBps, 0, kMaxGBps, Presence::optional);
   f.time_ns("base_latency_ns", collectives.base_latency, 0, kMaxTimeNs);
   f.time_ns("fence_ns", collectives.fence, 0, kMaxTimeNs, Presence::optional);
 }

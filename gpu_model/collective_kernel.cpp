@@ -50,6 +50,7 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.lines_per_round = lines_per_round(library);
   place.fence = ClockDomain(context.gpu->clock).to_subcycles(library.fence);
   place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
+  place.poll = ClockDomain(context.gpu->clock).to_subcycles(library.in_switch.poll);
   place.send_address = static_cast<std::int64_t>(demand.send_address);
   place.receive_address = static_cast<std::int64_t>(demand.receive_address);
   place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks, place.nodes());
@@ -77,6 +78,8 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .channels = choice.channels,
           .piece_bytes = protocol.piece_bytes,
           .pieces_per_chunk = protocol.pieces_per_chunk,
+          .chunk_unit = protocol.chunk_unit,
+          .chunk_order = protocol.chunk_order,
           .ranks_per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand),
           .ring_orders = context.ring_orders};
 }

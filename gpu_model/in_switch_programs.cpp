@@ -33,7 +33,7 @@ class InSwitchPrograms final : public BlockPrograms {
     return place_.registered ? 1 : place_.nodes() > 1 ? kGroups + 1 : kGroups;
   }
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t /*block*/, std::uint32_t group) const override {
-    return warps(place_.registered ? Group::reduce : static_cast<Group>(group)) * place_.lines_per_round;
+    return workers(place_.registered ? Group::reduce : static_cast<Group>(group)) * place_.lines_per_round;
   }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
     return std::make_unique<Cursor>(*this, block, static_cast<Group>(group));
@@ -48,7 +48,13 @@ class InSwitchPrograms final : public BlockPrograms {
       if (programs_->place_.registered) return programs_->registered_phase(channel_, loop_++, phase);
       if (loop_ == programs_->schedule_.loops()) return false;
       if (group_ == Group::broadcast && !programs_->tree(channel_).parent) return false;  // the root's reduce does it
-      phase = programs_->phase(channel_, group_, loop_++);
+      phase = programs_->phase(channel_, group_, loop_);
+      const bool copies = group_ == Group::stage_in || group_ == Group::stage_out;
+      if (copies) programs_->keep_only(piece_, loop_, phase);
+      if (!copies || ++piece_ == programs_->place_.ranks) {
+        piece_ = 0;
+        ++loop_;
+      }
       return true;
     }
 
@@ -57,6 +63,7 @@ class InSwitchPrograms final : public BlockPrograms {
     std::uint32_t channel_;
     Group group_;
     std::uint32_t loop_ = 0;
+    std::uint32_t piece_ = 0;  // of the loop, when it is copied
   };
 
   [[nodiscard]] std::uint32_t warps(Group group) const {
@@ -139,6 +146,31 @@ class InSwitchPrograms final : public BlockPrograms {
     send_down(at, node, index, bytes, phase);
   }
 
+  // Without the warp that fences and posts while the others go on (NCCL src/device/prims_simple.h: who sends has one).
+  [[nodiscard]] std::uint32_t workers(Group group) const {
+    const std::uint32_t all = warps(group);
+    return place_.registered || group == Group::stage_out || all < 3 ? all : all - 1;
+  }
+
+  // Copies go piece by piece, each in whole rounds of all warps (ScatterGatherOp in the same file): what is left of the
+  // last one is lost. Only the first piece waits, only the last one posts.
+  void keep_only(std::uint32_t piece, std::uint32_t index, Phase& phase) const {
+    const auto piece_lines = static_cast<std::uint32_t>(schedule_.loop(0, index).piece / kLineBytes);
+    const auto narrow = [&](LineStream& stream) {
+      const std::uint32_t before = std::min(stream.lines, piece * piece_lines);
+      stream.first += before;
+      stream.lines = std::min(stream.lines - before, piece_lines);
+    };
+    if (phase.load_count > 0) {
+      narrow(phase.loads[0]);
+      narrow(phase.stores[0]);
+    }
+    if (phase.load_count > 0 && phase.loads[0].lines == 0) phase.load_count = phase.store_count = 0;
+    if (piece > 0) phase.wait_count = 0;
+    if (piece + 1 < place_.ranks) phase.post_count = 0;
+    set_rounds(phase, place_.lines_per_round, phase.stages);
+  }
+
   // A barrier, the loops, a barrier. The first flags of the channel count the ranks.
   bool registered_phase(std::uint32_t channel, std::uint32_t index, Phase& phase) const {
     const std::uint32_t begun = place_.first_flag + channel * flags_per_channel(1);
@@ -194,6 +226,7 @@ class InSwitchPrograms final : public BlockPrograms {
           broadcast(channel, index, bytes, phase);
         } else {
           phase.wait({flags + slot, all});
+          phase.delay = place_.poll;
           if (bytes > 0) phase.load(lines(in + own, bytes, Target::multicast, place_.multicast_group));
           if (place_.nodes() > 1) complete = reduce_over_nodes(channel, index, bytes, phase);
         }
@@ -213,7 +246,7 @@ class InSwitchPrograms final : public BlockPrograms {
         phase.fenced = false;  // the slot was read; who waits for it is in the same block
         break;
     }
-    set_rounds(phase, place_.lines_per_round, warps(group));
+    set_rounds(phase, place_.lines_per_round, workers(group));
     return phase;
   }
 

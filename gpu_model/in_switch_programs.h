@@ -33,6 +33,7 @@ struct InSwitchPlace {
   std::uint16_t multicast_group = 0;
   SubCycle fence = 0;
   double adds_per_cycle = 0;  // FP32, of a compute unit
+  SubCycle poll = 0;  // of all ranks' counters by a multicast load, before a block reduces (NCCL: NvlsMinPolling)
   std::int64_t send_address = 0;
   std::int64_t receive_address = 0;
   std::int64_t buffer = 0;  // address of in_switch_buffer_bytes()

@@ -173,6 +173,8 @@ class StepCursor final : public PhaseCursor {
     }
     if (done_flag_ != kNoFlag) {
       phase.post({done_flag_, Target::local, 0});
+      // Who waits for it is in the same block: L2 has the stores, which is enough.
+      if (!phase.fenced) phase.fence = 0;
       phase.fenced = phase.fenced || has_destination;
     }
     set_rounds(phase, protocol().lines_per_round, warps_);

@@ -1,5 +1,5 @@
 // How a message is cut: loops over it, in each loop a chunk for every (channel, part), a chunk passed on in slices.
-// As NCCL's Simple protocol does it (src/device/all_reduce.h, runRing; src/device/prims_simple.h, genericOp).
+// As NCCL does it (src/device/all_reduce.h, runRing; src/device/prims_simple.h, genericOp).
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,11 @@ struct Piece {
 
 class ChunkGrid {
  public:
-  // The smallest chunk of a ring: 512 threads of 8 B (NCCL src/enqueue.cc).
-  static constexpr std::int64_t kRingChunkUnit = 4096;
   static constexpr std::int64_t kLineUnit = 128;
 
-  // `bytes` in `parts` interchangeable parts, as a reduction may cut them: neighbouring chunks of one loop.
+  // `bytes` in `parts` interchangeable parts, as a reduction may cut them.
   static ChunkGrid free_parts(const ScheduleRequest& request, std::int64_t bytes, std::uint32_t parts,
-                              std::int64_t chunk_unit);
+                              std::int64_t chunk_unit, ChunkOrder order = ChunkOrder::by_loop);
   // `parts` parts of `part_bytes` that belong to one rank each, the last ones perhaps shorter: `bytes` in all.
   static ChunkGrid rank_parts(const ScheduleRequest& request, std::int64_t bytes, std::uint32_t parts,
                               std::int64_t part_bytes, std::int64_t chunk_unit);
@@ -34,7 +32,10 @@ class ChunkGrid {
 
  private:
   ChunkGrid(const ScheduleRequest& request, std::int64_t bytes, std::uint32_t parts, std::int64_t part_bytes,
-            std::int64_t chunk_unit);
+            std::int64_t chunk_unit, ChunkOrder order);
+
+  // Of a chunk of `bytes` from `begin` of what the loops cover.
+  [[nodiscard]] Piece slice_of(std::int64_t begin, std::int64_t bytes, std::uint32_t part, std::uint32_t slice) const;
 
   std::int64_t bytes_;
   std::int64_t part_bytes_;  // 0: free parts
@@ -44,6 +45,8 @@ class ChunkGrid {
   std::int64_t chunk_unit_;
   std::int64_t piece_bytes_;
   std::uint32_t slices_;
+  ChunkOrder order_;
+  std::int64_t share_;  // of a channel, by_channel; else of all
   std::uint64_t loops_;
 };
 

@@ -117,6 +117,12 @@ class CollectiveSchedule {
 };
 
 // What a generator is asked for.
+// How a ring cuts a message that all ranks have. Loops over it, in each a chunk for every (channel, part): the chunks
+// of a channel side by side (by_loop), or those of a part (by_part). Since chunks are rounded up, this decides whether
+// a short message leaves the last channels without work, or all channels without the last parts. Or each channel has a
+// share of its own, with loops and chunks of its own (by_channel).
+enum class ChunkOrder { by_loop, by_part, by_channel };
+
 struct ScheduleRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::int64_t bytes = 0;          // of one rank's input, as CollectiveDemand::bytes; whole elements
@@ -127,8 +133,10 @@ struct ScheduleRequest {
   std::int64_t piece_bytes = 1 << 20;  // the most that one step carries: a slot of a connection's buffer
   std::uint32_t pieces_per_chunk = 2;  // pieces in which a chunk is passed on (NCCL's slices); a ring needs
                                        // connections with more slots than these
-  std::uint32_t ranks_per_node = 0;    // hierarchical, double_binary_tree: ranks 0 ... this - 1 are the first node
-  bool alternate_directions = false;   // ring: odd channels go round the other way; NCCL's do not
+  std::int64_t chunk_unit = 4096;      // ring: chunks, or shares of channels, are multiples of it but for the last
+  ChunkOrder chunk_order = ChunkOrder::by_loop;  // ring
+  std::uint32_t ranks_per_node = 0;   // hierarchical, double_binary_tree: ranks 0 ... this - 1 are the first node
+  bool alternate_directions = false;  // ring: odd channels go round the other way; NCCL's do not
   // Ring: of as many ranks, by channel; null: by rank on all channels.
   std::shared_ptr<const RingOrders> ring_orders = nullptr;
 };

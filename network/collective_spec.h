@@ -34,6 +34,7 @@ struct RingSpec {
   std::uint32_t chunk_steps = 4;        // ALLREDUCE_CHUNKSTEPS
   std::uint32_t slice_steps = 2;        // ALLREDUCE_SLICESTEPS
   bool receiver_reads = false;          // A100; else the sender writes
+  bool channel_shares = false;          // a share of the message for each channel: NCCL from 2.19 on
 };
 
 struct InSwitchSpec {
@@ -42,16 +43,27 @@ struct InSwitchSpec {
   std::uint32_t reduce_warps = 5;         // of a block
   std::uint32_t copy_warps = 6;           // each for staging in and out
   Time start_latency;                     // beyond base_latency
+  Time poll;                              // of all ranks' counters, by a load that the switch reduces
   std::uint32_t registered_channels = 4;  // of a collective on registered buffers
 };
 
-// What the library's tuner believes of the machine (NCCL src/graph/tuning.cc and topo.h). GB/s of 10^9. Its limits of
-// LL and LL128 were measured: they also limit what the blocks of these protocols move.
+// What the library's tuner believes of the machine (NCCL src/graph/tuning.cc and topo.h). GB/s of 10^9. Its limit of
+// LL was measured: see CollectiveSpec::flagged_GBps.
 struct TunerSpec {
   double link_GBps = 0;              // of one link, each way; 0: 0.8 of its rate
   double ll_max_GBps = 141;          // bus bandwidth of LL at most, on one node
   double ll128_channel_GBps = 36.7;  // bus bandwidth of LL128 of a channel; 0: the library does not use LL128 here
   double in_switch_efficiency = 0.85;
+  // All pairs (direct), which RCCL takes by tables of its own (tools/msccl-algorithms) instead of a prediction: for an
+  // all_reduce of so many ranks and sizes. No ranks: never.
+  struct Direct {
+    std::uint32_t ranks = 0;
+    std::int64_t min_bytes = 0;
+    std::int64_t simple_from_bytes = 0;  // below: LL
+    std::int64_t max_bytes = 0;
+    std::uint32_t channels = 0;
+  };
+  Direct direct;
 };
 
 struct CollectiveSpec {
@@ -61,8 +73,9 @@ struct CollectiveSpec {
   std::uint32_t registers_per_thread = 96;
   std::uint32_t shared_memory_bytes = 0;  // of a block
   std::uint32_t bytes_in_flight_per_warp = 2048;
-  Time base_latency;  // start of a collective kernel to its first load: argument and channel set-up
-  Time fence;         // a system-wide fence, beyond the acknowledgement of the block's own stores
+  double flagged_GBps = 0;  // what a block of LL or LL128 moves at most, flags included; 0: as the tuner has it of LL
+  Time base_latency;        // start of a collective kernel to its first load: argument and channel set-up
+  Time fence;               // a system-wide fence, beyond the acknowledgement of the block's own stores
 };
 
 }  // namespace weft

@@ -137,7 +137,7 @@ class DirectSchedule : public GeneratedSchedule {
   }
 
   [[nodiscard]] ScheduleStep send_part(const Place& place, std::uint32_t item) const {
-    const std::uint32_t to = after(place.rank, item + 1);
+    const std::uint32_t to = after(place.rank, distance(place, item));
     const Piece at = piece(place, to);
     ScheduleStep step{.bytes = at.bytes};
     return step.read(ScheduleBuffer::input, at.offset).send(to);
@@ -148,7 +148,7 @@ class DirectSchedule : public GeneratedSchedule {
     const Piece at = piece(place, place.rank);
     const std::int64_t sum = reduces_all() ? at.offset : at.offset_in_part;
     ScheduleStep step{.bytes = at.bytes};
-    for_bundle(bundle, [&](std::uint32_t distance) { step.receive(before(place.rank, distance)); });
+    for_bundle(bundle, [&](std::uint32_t item) { step.receive(before(place.rank, distance(place, item))); });
     if (bundle > 0) return step.add_to(ScheduleBuffer::output, sum);
     return step.read(ScheduleBuffer::input, at.offset).write(ScheduleBuffer::output, sum);
   }
@@ -157,14 +157,14 @@ class DirectSchedule : public GeneratedSchedule {
   [[nodiscard]] ScheduleStep send_own(const Place& place, std::uint32_t bundle) const {
     const Piece at = piece(place, place.rank);
     ScheduleStep step{.bytes = at.bytes};
-    for_bundle(bundle, [&](std::uint32_t distance) { step.send(after(place.rank, distance)); });
+    for_bundle(bundle, [&](std::uint32_t item) { step.send(after(place.rank, distance(place, item))); });
     if (reduces_all()) return step.read(ScheduleBuffer::output, at.offset);
     step.read(ScheduleBuffer::input, at.offset_in_part);
     return bundle == 0 ? step.write(ScheduleBuffer::output, at.offset) : step;
   }
 
   [[nodiscard]] ScheduleStep receive_part(const Place& place, std::uint32_t item) const {
-    const std::uint32_t from = before(place.rank, item + 1);
+    const std::uint32_t from = before(place.rank, distance(place, item));
     const Piece at = piece(place, from);
     ScheduleStep step{.bytes = at.bytes};
     return step.receive(from).write(ScheduleBuffer::output, at.offset);
@@ -175,7 +175,7 @@ class DirectSchedule : public GeneratedSchedule {
     const auto arrives_at = [&](std::uint32_t from, const Piece& own) { return from * own_bytes + own.offset_in_part; };
     const Piece own = piece(place, place.rank);
     if (!place.sends) {
-      const std::uint32_t from = before(place.rank, item + 1);
+      const std::uint32_t from = before(place.rank, distance(place, item));
       ScheduleStep step{.bytes = own.bytes};
       return step.receive(from).write(ScheduleBuffer::output, arrives_at(from, own));
     }
@@ -183,7 +183,7 @@ class DirectSchedule : public GeneratedSchedule {
       ScheduleStep copy{.bytes = own.bytes};
       return copy.read(ScheduleBuffer::input, own.offset).write(ScheduleBuffer::output, arrives_at(place.rank, own));
     }
-    const std::uint32_t to = after(place.rank, item);
+    const std::uint32_t to = after(place.rank, distance(place, item - 1));
     const Piece at = piece(place, to);
     ScheduleStep step{.bytes = at.bytes};
     return step.read(ScheduleBuffer::input, at.offset).send(to);
@@ -216,11 +216,16 @@ class DirectSchedule : public GeneratedSchedule {
     return step.receive(request().root).write(ScheduleBuffer::output, at.offset);
   }
 
-  // Distances to the other ranks that a bundle covers.
+  // Of the other ranks, one after another: each block begins with another one, so that all links are busy at once.
+  [[nodiscard]] std::uint32_t distance(const Place& place, std::uint32_t item) const {
+    return (item + place.block) % others_ + 1;
+  }
+
+  // The others that a bundle covers, as items of distance().
   template <class Visit>
   void for_bundle(std::uint32_t bundle, Visit&& visit) const {
     const std::uint32_t end = std::min(others_, (bundle + 1) * kPeersPerStep);
-    for (std::uint32_t distance = bundle * kPeersPerStep + 1; distance <= end; ++distance) visit(distance);
+    for (std::uint32_t item = bundle * kPeersPerStep; item < end; ++item) visit(item);
   }
 
   ChunkGrid grid_;

@@ -18,8 +18,21 @@ constexpr std::uint32_t kLl128RoundLines = 16;                 // 32 threads x N
 // NCCL src/include/comm.h: NCCL_SIMPLE_THREAD_THRESHOLD, NCCL_LL_THREAD_THRESHOLD, the same for LL128.
 constexpr std::int64_t kSimpleBytesPerThread = 64;
 constexpr std::int64_t kLlBytesPerThread = 8;
+// A thread's share of the smallest chunk (NCCL src/collectives/device/all_reduce.h, runRing, of 2.18): a word, of LL128
+// half of the 60 B that a thread moves in an iteration.
+constexpr std::int64_t kWordBytes = 8;
+constexpr std::int64_t kLl128ThreadBytes = 30;
+// A channel's share is a multiple of 16 KiB of traffic (NCCL src/enqueue.cc, MinTrafficPerChannel), which an all_reduce
+// has twice, and LL four times as often by its count.
+constexpr std::int64_t kShareUnit = 8192;
+constexpr std::int64_t kLlShareUnit = 2048;
 constexpr std::uint32_t kLineBytes = 128;
 constexpr std::uint32_t kWarp = 32;
+
+// Words of 16 B with flags, or lines with one, are stored and polled at the same rate: of LL half of it is data.
+double flagged_GBps(const CollectiveSpec& library) {
+  return library.flagged_GBps > 0 ? library.flagged_GBps : 2 * library.tuner.ll_max_GBps / library.ring.channels;
+}
 
 }  // namespace
 
@@ -48,7 +61,8 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
       shape.slots = kSteps;
       shape.slot_bytes = kLlBufferBytes / kSteps;
       shape.inline_flags = true;
-      shape.block_GBps = library.tuner.ll_max_GBps / ring.channels;
+      shape.chunk_unit = shape.threads * kWordBytes;
+      shape.block_GBps = flagged_GBps(library) / 2;
       break;
     case CollectiveProtocol::ll128:
       shape.data_bytes_per_line = 120;
@@ -57,7 +71,8 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
       shape.slots = kSteps;
       shape.slot_bytes = kLl128BufferBytes / kSteps;
       shape.inline_flags = true;
-      shape.block_GBps = library.tuner.ll128_channel_GBps;
+      shape.chunk_unit = shape.threads * kLl128ThreadBytes;
+      shape.block_GBps = flagged_GBps(library) * shape.data_bytes_per_line / kLineBytes;
       break;
     default: {
       const std::uint32_t steps = is_ring ? ring.slice_steps : 1;
@@ -67,8 +82,15 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
       shape.slots = ring.buffer_steps / steps;
       shape.slot_bytes = ring.buffer_bytes / ring.buffer_steps * steps;
       shape.pieces_per_chunk = is_ring ? ring.chunk_steps / ring.slice_steps : 1;
+      shape.chunk_unit = shape.threads * kWordBytes;
       shape.receiver_reads = ring.receiver_reads;
     }
+  }
+  if (ring.channel_shares) {
+    shape.chunk_order = ChunkOrder::by_channel;
+    shape.chunk_unit = protocol == CollectiveProtocol::ll ? kLlShareUnit : kShareUnit;
+  } else if (shape.inline_flags) {
+    shape.chunk_order = ChunkOrder::by_part;
   }
   shape.piece_bytes = shape.slot_bytes / kLineBytes * shape.data_bytes_per_line;
   return shape;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "network/collective_schedule.h"
 #include "network/collective_spec.h"
 
 namespace weft {
@@ -16,6 +17,8 @@ struct ProtocolShape {
   std::int64_t slot_bytes = 0;              // in the buffer
   std::int64_t piece_bytes = 0;             // of data in a slot
   std::uint32_t pieces_per_chunk = 1;
+  std::int64_t chunk_unit = 4096;  // of data: a ring's chunks, or the shares of its channels, are multiples of it
+  ChunkOrder chunk_order = ChunkOrder::by_loop;
   double block_GBps = 0;  // what one block moves at most for its instructions; 0: no limit
   bool inline_flags = false;
   bool receiver_reads = false;

@@ -14,11 +14,11 @@ ChunkGrid ring_grid(const ScheduleRequest& request) {
     case CollectiveKind::all_gather:
     case CollectiveKind::reduce_scatter: {
       const std::int64_t whole = request.bytes * (request.kind == CollectiveKind::all_gather ? request.ranks : 1);
-      return ChunkGrid::rank_parts(request, whole, request.ranks, part_stride_of(request), ChunkGrid::kRingChunkUnit);
+      return ChunkGrid::rank_parts(request, whole, request.ranks, part_stride_of(request), request.chunk_unit);
     }
     default:
       return ChunkGrid::free_parts(request, request.bytes, has_root(request.kind) ? 1 : request.ranks,
-                                   ChunkGrid::kRingChunkUnit);
+                                   request.chunk_unit, request.chunk_order);
   }
 }
 

@@ -125,8 +125,24 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
   return time + bytes * steps / ranks / (bandwidth * 1e3);
 }
 
+namespace {
+
+bool takes_direct(const TunerSpec::Direct& direct, const TunerQuery& query) {
+  return query.kind == CollectiveKind::all_reduce && query.ranks == direct.ranks && query.bytes >= direct.min_bytes &&
+         query.bytes <= direct.max_bytes;
+}
+
+}  // namespace
+
 TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllReduceAlgorithm algorithm,
                    CollectiveProtocol protocol, std::uint32_t channels) {
+  const TunerSpec::Direct& direct = library.tuner.direct;
+  if (algorithm == AllReduceAlgorithm::automatic && takes_direct(direct, query)) {
+    const bool simple = query.bytes >= direct.simple_from_bytes;
+    const auto usual = simple ? CollectiveProtocol::simple : CollectiveProtocol::ll;
+    return {AllReduceAlgorithm::direct, protocol == CollectiveProtocol::automatic ? usual : protocol,
+            channels > 0 ? channels : direct.channels};
+  }
   TunerChoice best;
   std::optional<double> least;
   std::vector<AllReduceAlgorithm> algorithms{algorithm};

@@ -6,6 +6,7 @@
 #include "cli/run_config.h"
 #include "cli/system_json.h"
 #include "cli/system_of.h"
+#include "network/tuner.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "sim/hash.h"
@@ -269,6 +270,23 @@ TEST(SystemPresets, HaveTheMeasuredLaunchRoundTrip) {
     const LaunchSpec launch = preset_system(name).gpu.launch;
     const Time round_trip = launch.host_issue + 2 * launch.host_to_device + launch.device_latency;
     EXPECT_NEAR(to_microseconds(round_trip), 6.1, 0.01) << name;
+  }
+}
+
+// What NCCL chooses on eight H200 (and H100): measured tables show the step from 1 to 2 MiB.
+TEST(SystemPresets, OnHgxH200TheTunerTakesLlRingsUpTo1MiBAndTheSwitchFrom2MiB) {
+  const SystemSpec system = preset_system("hgx-h200");
+  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 30; bytes *= 2) {
+    const TunerQuery query{.bytes = bytes,
+                           .ranks = 8,
+                           .links_per_gpu = system.network.links_per_gpu,
+                           .link_GBps = 25,
+                           .in_switch = system.switch_reduce.has_value()};
+    const TunerChoice choice =
+        choose(system.collectives, query, AllReduceAlgorithm::automatic, CollectiveProtocol::automatic, 0);
+    const bool small = bytes <= 1 << 20;
+    EXPECT_EQ(choice.algorithm, small ? AllReduceAlgorithm::ring : AllReduceAlgorithm::in_switch) << bytes;
+    EXPECT_EQ(choice.protocol, small ? CollectiveProtocol::ll : CollectiveProtocol::simple) << bytes;
   }
 }
 

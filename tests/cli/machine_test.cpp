@@ -70,6 +70,8 @@ std::int64_t ring_sent_bytes(const RunConfig& config, std::int64_t bytes, std::u
                                                               .channels = channels,
                                                               .piece_bytes = shape.piece_bytes,
                                                               .pieces_per_chunk = shape.pieces_per_chunk,
+                                                              .chunk_unit = shape.chunk_unit,
+                                                              .chunk_order = shape.chunk_order,
                                                               .ring_orders = orders});
   std::int64_t sent = 0;
   for (std::uint32_t channel = 0; channel < channels; ++channel) {

@@ -109,5 +109,18 @@ TEST(SchedulePrograms, AGpuHasTwoFlagsAPeerAndOneForEachGroupThatIsWaitedFor) {
   EXPECT_NE(plan.layout->connection(1, 0, 0).come, plan.layout->connection(2, 0, 0).come);
 }
 
+// A group that only others of its block wait for needs no fence for other GPUs.
+TEST(SchedulePrograms, StepsThatOnlyTheOwnBlockWaitsForTakeNoTimeForAFence) {
+  const Plan plan(CollectiveProtocol::ll, 4, 4 * kPiece, false, CollectiveAlgorithm::direct);
+  const auto cursor = schedule_programs(plan.layout, 0)->start(0, 1);  // who receives and sums
+  std::uint32_t fenced = 0;
+  for (Phase phase; cursor->next(phase);) {
+    if (!phase.fenced) continue;
+    ++fenced;
+    EXPECT_EQ(phase.fence, 0);
+  }
+  EXPECT_GT(fenced, 0U);
+}
+
 }  // namespace
 }  // namespace weft

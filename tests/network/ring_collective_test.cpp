@@ -1,7 +1,10 @@
 // The ring cuts messages as NCCL's Simple protocol does: chunks of at most two slices of 1 MiB, at least 4 KiB.
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "network/collective_algorithm.h"
+#include "network/schedule_check.h"
 
 namespace weft {
 namespace {
@@ -63,6 +66,62 @@ TEST(RingCollective, OddChannelsGoTheOtherWayIfAsked) {
                                       {.bytes = kMiB, .ranks = 8, .channels = 2, .alternate_directions = true});
   EXPECT_EQ(schedule->step(3, 0, 0, 0).sends_to[0], 4U);
   EXPECT_EQ(schedule->step(3, 1, 0, 0).sends_to[0], 2U);
+}
+
+ScheduleRequest cut(ChunkOrder order, std::int64_t unit, std::int64_t piece, std::int64_t bytes) {
+  ScheduleRequest request{.bytes = bytes, .ranks = 8, .channels = 24, .piece_bytes = piece, .pieces_per_chunk = 1};
+  request.chunk_unit = unit;
+  request.chunk_order = order;
+  return request;
+}
+
+// Bytes that rank 0 passes on or keeps, by block and visit: 15 of them.
+std::vector<std::int64_t> visits(const CollectiveSchedule& schedule, std::uint32_t block) {
+  std::vector<std::int64_t> bytes;
+  for (std::uint32_t visit = 0; visit < 15; ++visit) bytes.push_back(schedule.step(0, block, 0, visit).bytes);
+  return bytes;
+}
+
+// LL128's chunks are multiples of 640 threads of 30 B: 4 MiB are 109.2 chunks of 38400 B, where 24 channels have 192.
+TEST(RingCollective, CutByPartAllChannelsLackTheLastParts) {
+  const auto schedule = make_schedule(CollectiveAlgorithm::ring, cut(ChunkOrder::by_part, 19'200, 576'000, 4 * kMiB));
+  for (const std::uint32_t block : {0U, 23U}) {
+    const std::vector<std::int64_t> bytes = visits(*schedule, block);
+    std::int64_t full = 0;
+    std::int64_t none = 0;
+    for (const std::int64_t b : bytes) {
+      full += b == 38'400 ? 1 : 0;
+      none += b == 0 ? 1 : 0;
+    }
+    EXPECT_GE(none, 2 * 3 - 1) << block;  // parts 5, 6 and 7, each visited twice but for one
+    EXPECT_GE(full, 2 * 4 - 1) << block;
+  }
+}
+
+TEST(RingCollective, CutByLoopTheLastChannelsHaveNothing) {
+  const auto schedule = make_schedule(CollectiveAlgorithm::ring, cut(ChunkOrder::by_loop, 19'200, 576'000, 4 * kMiB));
+  EXPECT_EQ(visits(*schedule, 0), std::vector<std::int64_t>(15, 38'400));
+  EXPECT_EQ(visits(*schedule, 23), std::vector<std::int64_t>(15, 0));
+}
+
+// Shares of 22 units of 8 KiB: 23 of them and a last one of 6 units; chunks are an eighth of a share.
+TEST(RingCollective, CutByChannelEachHasAShareOfItsOwn) {
+  const auto schedule = make_schedule(CollectiveAlgorithm::ring, cut(ChunkOrder::by_channel, 8'192, 576'000, 4 * kMiB));
+  EXPECT_EQ(visits(*schedule, 0), std::vector<std::int64_t>(15, 22 * 1'024));
+  EXPECT_EQ(schedule->step(0, 22, 0, 0).source_offset, (22 * 22 + 22 * 7 / 8) * 8'192 + 22 * 7 % 8 * 1'024);
+  EXPECT_EQ(visits(*schedule, 23), std::vector<std::int64_t>(15, 6 * 1'024));
+}
+
+TEST(RingCollective, EachWayToCutSumsEveryElementOnce) {
+  for (const ChunkOrder order : {ChunkOrder::by_loop, ChunkOrder::by_part, ChunkOrder::by_channel}) {
+    for (const std::int64_t bytes : {4, 1'000, 5'000, 20'000}) {
+      ScheduleRequest request{.bytes = bytes, .ranks = 3, .channels = 4, .piece_bytes = 256, .pieces_per_chunk = 2};
+      request.chunk_unit = 384;
+      request.chunk_order = order;
+      const auto schedule = make_schedule(CollectiveAlgorithm::ring, request);
+      EXPECT_NO_THROW(static_cast<void>(check_schedule(*schedule, request, 3))) << bytes;
+    }
+  }
 }
 
 }  // namespace

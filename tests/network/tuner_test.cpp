@@ -124,5 +124,47 @@ TEST(Protocol, SlotsAreThoseOfNcclsBuffers) {
   EXPECT_EQ(protocol_shape(hopper(), CollectiveProtocol::simple, false).piece_bytes, 512 * kKiB);
 }
 
+TEST(Protocol, BlocksOfLlAndLl128MoveTheSameWords) {
+  CollectiveSpec library = hopper();
+  const auto rate = [&](CollectiveProtocol protocol) { return protocol_shape(library, protocol, true).block_GBps; };
+  EXPECT_DOUBLE_EQ(rate(CollectiveProtocol::ll), 141.0 / 24);  // the tuner's limit of all channels
+  EXPECT_DOUBLE_EQ(rate(CollectiveProtocol::ll128), 141.0 / 24 * 2 * 120 / 128);
+  library.flagged_GBps = 8;
+  EXPECT_DOUBLE_EQ(rate(CollectiveProtocol::ll), 4);
+  EXPECT_DOUBLE_EQ(rate(CollectiveProtocol::ll128), 7.5);
+  EXPECT_EQ(rate(CollectiveProtocol::simple), 0);
+}
+
+TEST(Protocol, ChunksAreCutAsTheLibrarysVersionDoes) {
+  CollectiveSpec library = hopper();
+  const auto shape = [&](CollectiveProtocol protocol) { return protocol_shape(library, protocol, true); };
+  EXPECT_EQ(shape(CollectiveProtocol::simple).chunk_order, ChunkOrder::by_loop);
+  EXPECT_EQ(shape(CollectiveProtocol::ll128).chunk_order, ChunkOrder::by_part);
+  EXPECT_EQ(shape(CollectiveProtocol::ll128).chunk_unit, 19'200);
+  EXPECT_EQ(shape(CollectiveProtocol::ll).chunk_unit, 4'096);
+  library.ring.channel_shares = true;
+  EXPECT_EQ(shape(CollectiveProtocol::simple).chunk_order, ChunkOrder::by_channel);
+  EXPECT_EQ(shape(CollectiveProtocol::ll128).chunk_unit, 8'192);
+  EXPECT_EQ(shape(CollectiveProtocol::ll).chunk_unit, 2'048);
+}
+
+TEST(Tuner, TakesAllPairsWhereTheLibraryHasATableOfThem) {
+  CollectiveSpec library = hopper();
+  library.tuner.direct = {8, kKiB, 512 * kKiB, 20 * kMiB, 64};
+  const auto on = [&](std::uint32_t ranks, std::int64_t bytes, AllReduceAlgorithm wanted) {
+    return choose(library, {.bytes = bytes, .ranks = ranks, .links_per_gpu = 18}, wanted, CollectiveProtocol::automatic,
+                  0);
+  };
+  const auto automatic = AllReduceAlgorithm::automatic;
+  EXPECT_EQ(on(8, kKiB / 2, automatic).algorithm, AllReduceAlgorithm::ring);
+  EXPECT_EQ(on(8, 256 * kKiB, automatic).algorithm, AllReduceAlgorithm::direct);
+  EXPECT_EQ(on(8, 256 * kKiB, automatic).protocol, CollectiveProtocol::ll);
+  EXPECT_EQ(on(8, 512 * kKiB, automatic).protocol, CollectiveProtocol::simple);
+  EXPECT_EQ(on(8, 20 * kMiB, automatic).channels, 64U);
+  EXPECT_EQ(on(8, 32 * kMiB, automatic).algorithm, AllReduceAlgorithm::ring);
+  EXPECT_EQ(on(4, 256 * kKiB, automatic).algorithm, AllReduceAlgorithm::ring);
+  EXPECT_EQ(on(8, 256 * kKiB, AllReduceAlgorithm::ring).algorithm, AllReduceAlgorithm::ring);
+}
+
 }  // namespace
 }  // namespace weft
