@@ -1,8 +1,7 @@
 // What the groups of warps of the in-switch all-reduce do.
-#include "gpu_model/in_switch_programs.h"
-
 #include <gtest/gtest.h>
 
+#include "gpu_model/in_switch_programs.h"
 #include "gpu_model/phase_lines.h"
 
 namespace weft {
