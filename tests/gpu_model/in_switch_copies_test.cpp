@@ -30,7 +30,7 @@ std::vector<Phase> phases(std::uint32_t group, std::int64_t bytes = 16 * kPiece)
   return all;
 }
 
-TEST(InSwitchPhases, CopiesGoPieceByPieceAndTheLastOneSignals) {
+TEST(InSwitchPrograms, CopiesGoPieceByPieceAndTheLastOneSignals) {
   for (const std::uint32_t group : {kStageIn, kStageOut}) {
     const std::vector<Phase> copies = phases(group);
     ASSERT_EQ(copies.size(), 2U * 8);
@@ -49,7 +49,7 @@ TEST(InSwitchPhases, CopiesGoPieceByPieceAndTheLastOneSignals) {
   }
 }
 
-TEST(InSwitchPhases, AMessageThatEndsWithinALoopLeavesPiecesEmpty) {
+TEST(InSwitchPrograms, AMessageThatEndsWithinALoopLeavesPiecesEmpty) {
   const std::vector<Phase> copies = phases(kStageIn, 3 * 128);
   ASSERT_EQ(copies.size(), 8U);
   EXPECT_EQ(copies[2].loads[0].lines, 1U);
@@ -57,13 +57,13 @@ TEST(InSwitchPhases, AMessageThatEndsWithinALoopLeavesPiecesEmpty) {
   EXPECT_EQ(copies[7].post_count, 1);
 }
 
-TEST(InSwitchPhases, WhoSendsHasAWarpThatFencesAndPosts) {
+TEST(InSwitchPrograms, WhoSendsHasAWarpThatFencesAndPosts) {
   EXPECT_EQ(phases(kStageIn)[0].stages, 6U);
   EXPECT_EQ(phases(kReduce)[0].stages, 4U);
   EXPECT_EQ(phases(kStageOut)[0].stages, 7U);
 }
 
-TEST(InSwitchPhases, ReduceAsksAllRanksThroughTheSwitchBeforeItLoads) {
+TEST(InSwitchPrograms, ReduceAsksAllRanksThroughTheSwitchBeforeItLoads) {
   const std::vector<Phase> reduces = phases(kReduce);
   ASSERT_EQ(reduces.size(), 2U);
   for (const Phase& phase : reduces) {
