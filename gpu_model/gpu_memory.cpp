@@ -32,11 +32,12 @@ L2Cache::Lines Gpu::lines_of(const Event& event, const Unit& unit) {
 void Gpu::on_load_at_l2(const Event& event) {
   Unit& unit = units_[agents_[event.agent].unit];
   // The unit's port sends the lines one after another.
-  respond(event, l2_.read(lines_of(event, unit), now(), unit.load_request_time));
+  respond(event, l2_.read(lines_of(event, unit), now(), unit.load_request_time),
+          event.kind == EventKind::load_at_l2 ? EventKind::response : EventKind::l1_fill);
 }
 
 // The lines go back to the unit that asked.
-void Gpu::respond(const Event& event, const L2Cache::Access& access) {
+void Gpu::respond(const Event& event, const L2Cache::Access& access, EventKind kind) {
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
@@ -48,7 +49,7 @@ void Gpu::respond(const Event& event, const L2Cache::Access& access) {
   ledger.lines += event.lines;
   unit.in_free += unit.port_line_time * event.lines;
   unit.in_free = std::max(unit.in_free, access.done + response_latency_);
-  push(unit.in_free, Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
+  push(unit.in_free, Event{.kind = kind, .lines = event.lines, .line = event.line, .agent = event.agent});
 }
 
 // One port of the endpoint engine's memory, for reads and writes; the time at which it is through.
@@ -73,7 +74,7 @@ void Gpu::on_atomic_at_l2(const Event& event, bool value_returns) {
   const Unit& unit = units_[agent.unit];
   const L2Cache::Access access = l2_.atomic(lines_of(event, unit), kernel.communication, now(), unit.port_line_time);
   if (value_returns) {
-    respond(event, access);
+    respond(event, access, EventKind::response);
     return;
   }
   count_communication(access, event.lines, kernel.communication);
