@@ -144,6 +144,7 @@ void Gpu::sample(Time until) {
 void Gpu::announce(const Event& event) const {
   switch (event.kind) {
     case EventKind::load_at_l2:
+    case EventKind::load_for_l1_at_l2:
     case EventKind::store_at_l2:
     case EventKind::atomic_at_l2:
     case EventKind::fetch_atomic_at_l2:
@@ -153,6 +154,7 @@ void Gpu::announce(const Event& event) const {
       __builtin_prefetch(&packets_[event.agent]);
       return;
     case EventKind::response:
+    case EventKind::l1_fill:
     case EventKind::computed:
       break;
     default:
@@ -166,6 +168,7 @@ void Gpu::announce(const Event& event) const {
 void Gpu::handle(const Event& event) {
   switch (event.kind) {
     case EventKind::load_at_l2:
+    case EventKind::load_for_l1_at_l2:
       on_load_at_l2(event);
       return;
     case EventKind::store_at_l2:
@@ -189,6 +192,9 @@ void Gpu::handle(const Event& event) {
       return;
     case EventKind::response:
       on_response(event);
+      return;
+    case EventKind::l1_fill:
+      on_l1_fill(event);
       return;
     case EventKind::computed:
       on_computed(event);

@@ -77,6 +77,7 @@ class Gpu final : public Chip {
  private:
   enum class EventKind : std::uint8_t {
     load_at_l2,
+    load_for_l1_at_l2,
     store_at_l2,
     atomic_at_l2,        // nothing comes back
     fetch_atomic_at_l2,  // the old value does
@@ -84,6 +85,7 @@ class Gpu final : public Chip {
     store_at_sram,
     flag_at_l2,
     response,      // of a load, at the unit
+    l1_fill,       // the same, and L1 keeps it
     computed,      // a round is through
     slot_free,     // of a unit, for which a round waits
     resume,        // an agent goes on: started, a flag came, stores drained
@@ -268,13 +270,14 @@ class Gpu final : public Chip {
   void wait_at(WaitQueue& queue, std::uint32_t index);
   void wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t limit);
   void on_response(const Event& event);
+  void on_l1_fill(const Event& event);
   void stores_done(std::uint32_t agent, std::uint32_t count, SubCycle when);
 
   // gpu_memory.cpp: L2 and links
   void on_load_at_l2(const Event& event);
   void on_store_at_l2(const Event& event);
   void on_atomic_at_l2(const Event& event, bool value_returns);
-  void respond(const Event& event, const L2Cache::Access& access);
+  void respond(const Event& event, const L2Cache::Access& access, EventKind kind);
   [[nodiscard]] bool in_sram(LineAddress line) const { return line >= sram_first_line_; }
   SubCycle access_sram(std::uint32_t lines);
   SubCycle write_came(const Packet& packet, SubCycle& started);

@@ -89,14 +89,47 @@ void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
     issue(index, agent.load, first, count, true);
     return;
   }
-  for (std::uint32_t line = first; line < first + count; ++line) {
-    const SubCycle looked_up = std::max(unit.l1_free, now());
+  // Lines of the instruction with the same fate go on together.
+  const std::uint32_t sequence = running_[agent.kernel].sequence;
+  const auto access = [&](std::uint32_t line) {
+    return unit.l1.access(agent.load.first + line, sequence, agent.load.sectors(line));
+  };
+  const std::uint32_t end = first + count;
+  L1Tags::Access next = access(first);
+  for (std::uint32_t from = first; from < end;) {
+    const L1Tags::Access found = next;
+    std::uint32_t to = from + 1;
+    while (to < end && (next = access(to)) == found) ++to;
+    const SubCycle looked_up = std::max(unit.l1_free, now()) + l1_line_time_ * (to - from - 1);
     unit.l1_free = looked_up + l1_line_time_;
-    if (unit.l1.access(agent.load.first + line, running_[agent.kernel].sequence)) {
-      push(looked_up + l1_latency_, Event{.kind = EventKind::response, .agent = index});
+    if (found == L1Tags::Access::hit) {
+      push(looked_up + l1_latency_,
+           Event{.kind = EventKind::response, .lines = static_cast<std::uint8_t>(to - from), .agent = index});
+    } else if (found == L1Tags::Access::miss) {
+      issue(index, agent.load, from, to - from, true);
     } else {
-      issue(index, agent.load, line, 1, true);
+      for (std::uint32_t line = from; line < to; ++line) unit.merged.push_back({agent.load.first + line, index});
     }
+    from = to;
+  }
+}
+
+// Lines have come that L1 waited for, and that others may wait for as well.
+void Gpu::on_l1_fill(const Event& event) {
+  Unit& unit = units_[agents_[event.agent].unit];
+  const std::uint32_t sequence = running_[agents_[event.agent].kernel].sequence;
+  for (std::uint32_t i = 0; i < event.lines; ++i) unit.l1.fill(event.line + i, sequence);
+  on_response(event);
+  std::size_t left = unit.merged.size();  // those that come meanwhile wait for lines of their own
+  for (std::size_t i = 0; i < left;) {
+    const Unit::Merged merged = unit.merged[i];
+    if (merged.line - event.line >= event.lines) {
+      ++i;
+      continue;
+    }
+    unit.merged.erase(unit.merged.begin() + static_cast<std::ptrdiff_t>(i));
+    --left;
+    on_response(Event{.kind = EventKind::response, .agent = merged.agent});
   }
 }
 
@@ -138,6 +171,8 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
     by_port = false;
   } else if (stream.atomic) {
     event.kind = is_load ? EventKind::fetch_atomic_at_l2 : EventKind::atomic_at_l2;
+  } else if (stream.through_l1) {
+    event.kind = EventKind::load_for_l1_at_l2;
   }
   SubCycle leaves = now();
   if (by_port) {

@@ -42,11 +42,12 @@ void Gpu::on_load_at_l2(const Event& event) {
   const Agent& agent = agents_[event.agent];
   const Unit& unit = units_[agent.unit];
   // The unit's port sends the lines one after another.
-  respond(event, l2_.read(lines_of(event, unit, running_[agent.kernel].communication), now(), unit.load_request_time));
+  respond(event, l2_.read(lines_of(event, unit, running_[agent.kernel].communication), now(), unit.load_request_time),
+          event.kind == EventKind::load_at_l2 ? EventKind::response : EventKind::l1_fill);
 }
 
 // The lines go back to the unit that asked.
-void Gpu::respond(const Event& event, const L2Cache::Access& access) {
+void Gpu::respond(const Event& event, const L2Cache::Access& access, EventKind kind) {
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
@@ -62,7 +63,7 @@ void Gpu::respond(const Event& event, const L2Cache::Access& access) {
   }
   unit.in_free = std::max(unit.in_free + port_time, comes);
   book(kernel.op, access, event.lines, unit.in_free);
-  push(unit.in_free, Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
+  push(unit.in_free, Event{.kind = kind, .lines = event.lines, .line = event.line, .agent = event.agent});
 }
 
 // One port of the endpoint engine's memory, for reads and writes; the time at which it is through.
@@ -87,7 +88,7 @@ void Gpu::on_atomic_at_l2(const Event& event, bool value_returns) {
   const Unit& unit = units_[agent.unit];
   const L2Cache::Access access = l2_.atomic(lines_of(event, unit, kernel.communication), now(), unit.port_line_time);
   if (value_returns) {
-    respond(event, access);
+    respond(event, access, EventKind::response);
     return;
   }
   count_communication(access, event.lines, kernel.communication);

@@ -54,7 +54,7 @@ struct L2Spec {
   // half of the slices. 0: one partition.
   std::uint32_t far_latency_cycles = 0;
   std::uint32_t atomic_bytes_per_cycle = 32;  // of one slice's atomic unit
-  TlbSpec tlb;                                // beside the L2
+  TlbSpec tlb{};                              // beside the L2
 };
 
 struct HbmSpec {

@@ -125,7 +125,11 @@ Phase KernelProgram::phase(std::uint64_t block, std::uint32_t index) const {
     phase.barrier = barrier_;
   }
   if (index == 1 || !write_at_end_) {
-    for (const Operand& operand : writes_) phase.store(stream(operand, block));
+    for (const Operand& operand : writes_) {
+      LineStream stored = stream(operand, block);
+      stored.through_l1 = false;
+      phase.store(stored);
+    }
   }
   return phase;
 }

@@ -36,6 +36,10 @@ struct LineStream {
   std::uint32_t arrival_flag = kNoFlag;
   std::uint32_t arrived_before = 0;
 
+  // Of line `line` of the stream, as a mask.
+  [[nodiscard]] std::uint32_t sectors(std::uint32_t line) const {
+    return (line == 0 ? first_sectors : 15U) & (line + 1 == lines ? last_sectors : 15U);
+  }
   // The lines that belong to rounds before `round` of `rounds`.
   [[nodiscard]] std::uint32_t lines_before(std::uint32_t round, std::uint32_t rounds) const {
     return static_cast<std::uint32_t>(std::uint64_t{lines} * round / rounds);

@@ -16,19 +16,29 @@
 
 namespace weft {
 
-// Tags of an L1: what one kernel loaded. Caches are not coherent across kernels, so a line counts for its kernel only.
+// Tags of an L1 with 32 B sectors: what one kernel loaded, or reserved for what is on its way. Caches are not coherent
+// across kernels, so a line counts for its kernel only.
 class L1Tags {
  public:
   explicit L1Tags(std::uint32_t bytes) : sets_(bytes / (kLineBytes * kWays)) {}
-  // True when `kernel` has the line; loads it otherwise.
-  bool access(LineAddress line, std::uint32_t kernel);
+  enum class Access : std::uint8_t { hit, on_its_way, miss };
+  // A miss reserves the sectors; fill() is called when they have come.
+  Access access(LineAddress line, std::uint32_t kernel, std::uint32_t sectors);
+  void fill(LineAddress line, std::uint32_t kernel);
 
  private:
   static constexpr std::uint32_t kWays = 4;
   struct Entry {
     LineAddress line = 0;
     std::uint32_t kernel = ~std::uint32_t{0};
+    std::uint8_t valid = 0;     // sectors
+    std::uint8_t reserved = 0;  // sectors on their way
   };
+  // The set of a line; a multiplicative hash, since a division costs more than all the rest.
+  [[nodiscard]] Entry* set_of(LineAddress line) {
+    const auto hash = static_cast<std::uint32_t>(line * 2654435769U);
+    return &entries_[(std::uint64_t{hash} * sets_ >> 32) * kWays];
+  }
   std::uint32_t sets_;
   std::vector<Entry> entries_;  // from the first access on: many units never see one
 };
@@ -61,6 +71,12 @@ struct Unit {
   std::uint32_t partition = 0;  // half of the chip
   L1Tags l1;
   SubCycle l1_free = 0;
+  // Loads of lines that are on their way to L1 for others: they come back with them.
+  struct Merged {
+    LineAddress line = 0;
+    std::uint32_t agent = 0;
+  };
+  std::vector<Merged> merged;
   Tlb tlb;
   std::uint32_t outstanding_limit;  // loads, and as many stores
   SubCycle load_request_time;       // of the port for a load request

@@ -15,7 +15,7 @@ inline GpuSpec small_gpu() {
   unit.flops_per_cycle = {512, 256, 64, 32, 16};
   unit.max_outstanding_lines = 256;
   unit.l1_bytes = 64 << 10;  // all of it shared memory: no L1
-  gpu.l2 = {.bytes = 64 << 10, .slices = 4, .ways = 4, .bytes_per_cycle = 64, .hit_latency_cycles = 100, .tlb = {}};
+  gpu.l2 = {.bytes = 64 << 10, .slices = 4, .ways = 4, .bytes_per_cycle = 64, .hit_latency_cycles = 100};
   HbmSpec& hbm = gpu.hbm;
   hbm.bytes = std::int64_t{1} << 30;
   hbm.channels = 4;
