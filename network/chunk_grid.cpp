@@ -40,10 +40,37 @@ ChunkGrid ChunkGrid::rank_parts(const ScheduleRequest& request, std::int64_t byt
   return {request, bytes, parts, part_bytes, chunk_unit};
 }
 
+std::int64_t ChunkGrid::loop_begin(std::uint64_t loop) const {
+  return static_cast<std::int64_t>(loop) * parts_ * channels_ * piece_bytes_ * slices_;
+}
+
+std::int64_t ChunkGrid::chunk(std::int64_t begin) const {
+  return std::min(piece_bytes_ * slices_, round_up(divide_up(covered_ - begin, parts_ * channels_), chunk_unit_));
+}
+
+std::uint32_t ChunkGrid::used_parts(std::uint64_t loop, std::uint32_t channel) const {
+  const std::int64_t at = loop_begin(loop);
+  const std::int64_t size = chunk(at);
+  const std::int64_t left = covered_ - at - channel * parts_ * size;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(divide_up(left, size), 0, parts_));
+}
+
+std::uint32_t ChunkGrid::parts_of_piece() const {
+  return static_cast<std::uint32_t>(piece_bytes_ / std::max<std::int64_t>(1, chunk(0)));
+}
+
+Piece ChunkGrid::pieces(std::uint64_t loop, std::uint32_t channel, std::uint32_t part, std::uint32_t count) const {
+  const std::int64_t at = loop_begin(loop);
+  const std::int64_t size = chunk(at);
+  Piece piece;
+  piece.offset = piece.offset_in_part = at + (channel * parts_ + part) * size;
+  piece.bytes = std::clamp<std::int64_t>(covered_ - piece.offset, 0, count * size);
+  return piece;
+}
+
 Piece ChunkGrid::piece(std::uint64_t loop, std::uint32_t channel, std::uint32_t part, std::uint32_t slice) const {
-  const std::int64_t largest = piece_bytes_ * slices_;
-  const std::int64_t at = static_cast<std::int64_t>(loop) * parts_ * channels_ * largest;
-  const std::int64_t chunk = std::min(largest, round_up(divide_up(covered_ - at, parts_ * channels_), chunk_unit_));
+  const std::int64_t at = loop_begin(loop);
+  const std::int64_t chunk = this->chunk(at);
   Piece piece;
   piece.offset_in_part = at + (part_bytes_ > 0 ? channel : channel * parts_ + part) * chunk;
   piece.offset = piece.offset_in_part + part * part_bytes_;

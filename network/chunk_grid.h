@@ -32,9 +32,18 @@ class ChunkGrid {
   [[nodiscard]] std::uint32_t slices() const { return slices_; }
   [[nodiscard]] Piece piece(std::uint64_t loop, std::uint32_t channel, std::uint32_t part, std::uint32_t slice) const;
 
+  // Of free parts: how many, from the first on, have bytes; how many whole ones a piece holds; and the chunks of
+  // `count` of them as one piece, where chunks have one slice.
+  [[nodiscard]] std::uint32_t used_parts(std::uint64_t loop, std::uint32_t channel) const;
+  [[nodiscard]] std::uint32_t parts_of_piece() const;
+  [[nodiscard]] Piece pieces(std::uint64_t loop, std::uint32_t channel, std::uint32_t part, std::uint32_t count) const;
+
  private:
   ChunkGrid(const ScheduleRequest& request, std::int64_t bytes, std::uint32_t parts, std::int64_t part_bytes,
             std::int64_t chunk_unit);
+  // Where a loop begins, and its chunks' size.
+  [[nodiscard]] std::int64_t loop_begin(std::uint64_t loop) const;
+  [[nodiscard]] std::int64_t chunk(std::int64_t begin) const;
 
   std::int64_t bytes_;
   std::int64_t part_bytes_;  // 0: free parts

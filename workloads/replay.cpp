@@ -220,7 +220,7 @@ std::vector<Program> single_collective(CollectiveKind kind, Bytes bytes, DataTyp
     op.collective.kind = kind;
     op.collective.bytes = bytes;
     op.collective.type = type;
-    for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) op.collective.group.push_back(GpuId{gpu});
+    op.collective.group = GpuGroup::first(gpus);
     op.collective.sequence = i;
     op.collective.send_address = kFirstAddress;
     op.collective.receive_address = kFirstAddress;
