@@ -31,7 +31,8 @@ void check_memory(const RunConfig& config, const std::vector<Program>& programs,
   result.gpus.resize(programs.size());
   const std::int64_t buffers =
       programs.size() > 1
-          ? communication_buffer_bytes(config.system.collectives, static_cast<std::uint32_t>(programs.size()))
+          ? communication_buffer_bytes(config.system.collectives,
+                                       config.system.switch_reduce ? static_cast<std::uint32_t>(programs.size()) : 0)
           : 0;
   for (std::uint32_t g = 0; g < programs.size(); ++g) {
     result.gpus[g].id = g;
