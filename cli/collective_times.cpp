@@ -33,7 +33,7 @@ std::vector<Program> one_after_another(const std::vector<Signature>& wanted, std
     op.collective.type = type;
     op.collective.sequence = sequences[ranks]++;
     op.collective.send_address = op.collective.receive_address = kFirstAddress;
-    for (std::uint32_t gpu = 0; gpu < ranks; ++gpu) op.collective.group.push_back(GpuId{gpu});
+    op.collective.group = GpuGroup::first(ranks);
     for (std::uint32_t gpu = 0; gpu < ranks; ++gpu) {
       programs[gpu].ops.push_back(op);
       ProgramOp wait;

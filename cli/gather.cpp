@@ -137,9 +137,10 @@ void gather_gpus(const Machine& machine, RunResult& result) {
     hbm.unit = "GB/s";
     hbm.gpu = g;
     hbm.period_s = period;
+    hbm.values.resize(static_cast<std::size_t>(gpu.statistics().hbm_periods));
     std::int64_t before = 0;
-    for (const std::int64_t bytes : gpu.statistics().hbm_bytes_by_period) {
-      hbm.values.push_back(gigabytes(static_cast<double>(bytes - before), period));
+    for (const auto& [number, bytes] : gpu.statistics().hbm_samples) {
+      hbm.values[static_cast<std::size_t>(number)] = gigabytes(static_cast<double>(bytes - before), period);
       before = bytes;
     }
     result.counters.push_back(std::move(hbm));

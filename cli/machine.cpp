@@ -39,7 +39,7 @@ std::vector<std::vector<bool>> lanes_to_avoid(const Fabric& fabric, std::uint32_
 }  // namespace
 
 Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
-                 std::vector<std::vector<GpuId>> multicast_groups)
+                 std::vector<GpuGroup> multicast_groups)
     : system_(system), multicast_groups_(std::move(multicast_groups)) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
   if (work.size() == 1) {
@@ -96,7 +96,7 @@ void Machine::build_switches() {
     const std::uint32_t lanes = topology.cables()[topology.out(n, 0).cable].lanes;
     const std::uint32_t first_gpu = topology.neighbour(n, 0);
     std::vector<std::vector<std::uint32_t>> groups;
-    for (const std::vector<GpuId>& members : multicast_groups_) {
+    for (const GpuGroup& members : multicast_groups_) {
       std::vector<std::uint32_t>& own = groups.emplace_back();
       for (const GpuId gpu : members) {
         if (gpu.value >= first_gpu && gpu.value - first_gpu < node.ports) own.push_back(gpu.value - first_gpu);

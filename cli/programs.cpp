@@ -101,7 +101,7 @@ std::vector<Program> make_programs(const RunConfig& config, std::vector<std::str
 
 Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
     : programs_(&programs), host_(config.host), private_parts_(config.private_parts) {
-  using Key = std::pair<std::vector<GpuId>, std::uint32_t>;
+  using Key = std::pair<GpuGroup, std::uint32_t>;
   std::map<Key, std::vector<std::pair<std::uint32_t, OpId>>> meetings;
   std::vector<Key> order;
   std::size_t copies = 0;

@@ -30,7 +30,7 @@ class Scripts {
   };
   [[nodiscard]] const std::vector<Collective>& collectives() const { return collectives_; }
   // The groups of collectives, by the number that their multicasts have.
-  [[nodiscard]] const std::vector<std::vector<GpuId>>& multicast_groups() const { return groups_; }
+  [[nodiscard]] const std::vector<GpuGroup>& multicast_groups() const { return groups_; }
 
  private:
   const std::vector<Program>* programs_;
@@ -38,7 +38,7 @@ class Scripts {
   PrivateParts private_parts_;
   std::uint32_t flags_ = 0;
   std::vector<Collective> collectives_;
-  std::vector<std::vector<GpuId>> groups_;
+  std::vector<GpuGroup> groups_;
   std::vector<ScriptedKernel> copies_;
   std::vector<std::vector<const ScriptedKernel*>> scripts_;  // by GPU and op
   ScriptedKernel nothing_;

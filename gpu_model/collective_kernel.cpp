@@ -43,7 +43,7 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.spec = library.in_switch;
   place.spec.channels = channels;
   place.ranks = members_per_node(context, demand);
-  place.group = demand.group;
+  place.group = demand.group.members();
   place.registered = registered && place.nodes() == 1;  // NCCL stages what goes on to other nodes
   place.registered_warps = warps;
   place.multicast_group = context.multicast_group;
@@ -290,6 +290,7 @@ const char* to_string(Mover mover) {
 std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus,
                                         std::uint32_t gpus_per_node) {
   const std::int64_t ring = library.ring.channels * library.ring.buffer_bytes;
+  if (gpus_per_node == 0) return ring;
   return std::max(
       ring, in_switch_buffer_bytes(library.in_switch, std::min(gpus, gpus_per_node), gpus > gpus_per_node ? 2 : 1));
 }

@@ -52,7 +52,8 @@ struct CollectiveContext {
   std::shared_ptr<const RingOrders> ring_orders = nullptr;  // of the collective's group; null: by number
 };
 
-// Buffers of the communication library, at the end of the memory of each GPU.
+// Buffers of the communication library, at the end of the memory of each GPU. `gpus_per_node`: 0 where no switch
+// reduces.
 [[nodiscard]] std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus,
                                                       std::uint32_t gpus_per_node);
 

@@ -21,7 +21,7 @@ namespace weft {
 struct EnginePlace {
   const GpuSpec* gpu = nullptr;  // has engines
   const CollectiveSpec* library = nullptr;
-  std::vector<GpuId> group;
+  GpuGroup group;
   std::uint32_t rank = 0;
   std::int64_t address = 0;
   std::int64_t bytes = 0;  // of the whole buffer

@@ -41,6 +41,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
       flags_(work.flags),
       ledgers_(work.program->ops.size()),
       parts_left_(work.program->ops.size(), 0) {
+  first_acknowledgement_.fill(kNoAcknowledgement);
   const SubCycle slice_time = cycles(static_cast<double>(kLineBytes) / spec.l2.bytes_per_cycle);
   response_latency_ = hit_latency(spec) - request_latency_ - slice_time;
   WEFT_CHECK(response_latency_ > 0, "the latency of an L2 hit is below its service time");
@@ -134,11 +135,13 @@ void Gpu::advance(Time until) {
 }
 
 void Gpu::sample(Time until) {
-  while (sampled_ + kStatisticsPeriod <= until) {
-    sampled_ += kStatisticsPeriod;
-    const HbmStatistics hbm = l2_.hbm_statistics();
-    statistics_.hbm_bytes_by_period.push_back(hbm.read_bytes + hbm.write_bytes);
-  }
+  const std::int64_t ended = until / kStatisticsPeriod;
+  if (ended <= statistics_.hbm_periods) return;
+  const HbmStatistics hbm = l2_.hbm_statistics();
+  const std::int64_t bytes = hbm.read_bytes + hbm.write_bytes;
+  std::vector<GpuStatistics::HbmSample>& samples = statistics_.hbm_samples;
+  if (bytes != (samples.empty() ? 0 : samples.back().bytes)) samples.push_back({statistics_.hbm_periods, bytes});
+  statistics_.hbm_periods = ended;
 }
 
 void Gpu::announce(const Event& event) const {
@@ -221,6 +224,7 @@ void Gpu::handle(const Event& event) {
     case EventKind::flush_acknowledge:
       acknowledgements_[event.agent].timer_runs = false;
       flush_acknowledge(event.agent, now());
+      forget_acknowledgement(event.agent);
       return;
     case EventKind::store_credit: {
       Unit& unit = units_[event.agent];

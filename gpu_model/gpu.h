@@ -51,7 +51,13 @@ struct GpuStatistics {
   std::int64_t delivered_bytes = 0;              // payload that came by links
   double unit_seconds_compute = 0;  // units that hold at least one block of a kernel, and none of a collective
   double unit_seconds_communication = 0;
-  std::vector<std::int64_t> hbm_bytes_by_period;  // cumulative, one sample a kStatisticsPeriod
+  // HBM bytes at the ends of the kStatisticsPeriods in which there were any, cumulative, and how many periods passed.
+  struct HbmSample {
+    std::int64_t period = 0;
+    std::int64_t bytes = 0;
+  };
+  std::vector<HbmSample> hbm_samples;
+  std::int64_t hbm_periods = 0;
 };
 
 class Gpu final : public Chip {
@@ -206,9 +212,13 @@ class Gpu final : public Chip {
   // Writes of other GPUs that are done but not yet acknowledged: acknowledgements are collected for a while.
   struct Acknowledgement {
     Packet packet;
+    std::uint32_t collector = 0;
+    std::uint32_t next = kNoAcknowledgement;  // of those whose collectors have the same hash, or that are free
     std::uint16_t bundle = 0;
     bool timer_runs = false;
   };
+  static constexpr std::uint32_t kNoAcknowledgement = ~std::uint32_t{0};
+  static constexpr std::size_t kAcknowledgementHashes = 64;
   struct Flag {
     std::uint32_t count = 0;
     std::uint32_t waiter = WaitQueue::kNone;  // the first of a list through the agents
@@ -286,7 +296,9 @@ class Gpu final : public Chip {
   void on_ingress(const Packet& packet, std::uint16_t bundle);
   void send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when);
   void acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when);
+  std::uint32_t acknowledgement_of(std::uint32_t collector);
   void flush_acknowledge(std::uint32_t place, SubCycle when);
+  void forget_acknowledgement(std::uint32_t place);
   void submit(const Packet& packet, std::uint16_t bundle);
   void give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when);
   static L2Cache::Lines lines_of(const Event& event, const Unit& unit, bool communication);
@@ -327,7 +339,9 @@ class Gpu final : public Chip {
   std::vector<KernelLedger> ledgers_;
   std::vector<Packet> packets_;
   std::vector<std::uint32_t> free_packets_;
-  std::vector<Acknowledgement> acknowledgements_;
+  std::vector<Acknowledgement> acknowledgements_;  // that are being collected, and free places
+  std::array<std::uint32_t, kAcknowledgementHashes> first_acknowledgement_;
+  std::uint32_t free_acknowledgement_ = kNoAcknowledgement;
   std::vector<OpId> ready_;
   std::vector<std::uint32_t> flushing_;  // kernels at their end that wait for stores to other GPUs, in order
   std::uint64_t remote_stores_ = 0;      // issued so far, in lines
@@ -347,7 +361,6 @@ class Gpu final : public Chip {
   SubCycle sram_line_time_ = 0;
   SubCycle sram_latency_ = 0;
   SubCycle sram_free_ = 0;
-  Time sampled_;
   GpuStatistics statistics_;
 };
 

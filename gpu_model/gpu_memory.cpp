@@ -11,7 +11,7 @@ namespace {
 // together, and none waits longer than it takes to collect them at full rate.
 constexpr std::uint32_t kCollectedAcknowledgements = 8;
 constexpr SubCycle kAcknowledgeTimer = cycles(std::int64_t{96});
-constexpr std::uint32_t kPlacesPerSource = 64;
+constexpr std::uint32_t kCollectorsPerSource = 64;  // shared by its agents; who meets another's writes flushes them
 constexpr std::uint8_t kFlagBytes = 16;
 
 }  // namespace
@@ -224,14 +224,13 @@ void Gpu::send_reply(const Packet& request, PacketKind kind, std::uint16_t bundl
 }
 
 void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) {
-  const std::uint32_t place =
-      std::uint32_t{write.source} * kPlacesPerSource + (write.agent * 7U + bundle) % kPlacesPerSource;
-  if (place >= acknowledgements_.size()) acknowledgements_.resize(place + 1);
+  const std::uint32_t place = acknowledgement_of(std::uint32_t{write.source} * kCollectorsPerSource +
+                                                 (write.agent * 7U + bundle) % kCollectorsPerSource);
   Acknowledgement& collected = acknowledgements_[place];
   const bool other =
       collected.packet.agent != write.agent || collected.packet.entry != write.entry || collected.bundle != bundle;
   if (collected.packet.count > 0 && other) flush_acknowledge(place, when);
-  if (collected.packet.kind != PacketKind::acknowledge || collected.packet.count == 0 || other) {
+  if (collected.packet.count == 0) {
     collected.packet = write;
     collected.packet.kind = PacketKind::acknowledge;
     collected.packet.payload = 0;
@@ -241,19 +240,47 @@ void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) 
   collected.packet.count = static_cast<std::uint8_t>(collected.packet.count + write.payload / kLineBytes);
   if (collected.packet.count >= kCollectedAcknowledgements) {
     flush_acknowledge(place, when);
+    if (!collected.timer_runs) forget_acknowledgement(place);
   } else if (!collected.timer_runs) {
     collected.timer_runs = true;
-    push(when + kAcknowledgeTimer, Event{
-                                       .kind = EventKind::flush_acknowledge,
-                                       .agent = place,
-                                   });
+    push(when + kAcknowledgeTimer, Event{.kind = EventKind::flush_acknowledge, .agent = place});
   }
+}
+
+// The place where a collector's writes are counted: a GPU of thousands hears from few at a time.
+std::uint32_t Gpu::acknowledgement_of(std::uint32_t collector) {
+  std::uint32_t& first = first_acknowledgement_[collector % kAcknowledgementHashes];
+  for (std::uint32_t at = first; at != kNoAcknowledgement; at = acknowledgements_[at].next) {
+    if (acknowledgements_[at].collector == collector) return at;
+  }
+  std::uint32_t place = free_acknowledgement_;
+  if (place == kNoAcknowledgement) {
+    place = static_cast<std::uint32_t>(acknowledgements_.size());
+    acknowledgements_.emplace_back();
+  } else {
+    free_acknowledgement_ = acknowledgements_[place].next;
+  }
+  Acknowledgement& fresh = acknowledgements_[place];
+  fresh.packet.count = 0;
+  fresh.collector = collector;
+  fresh.next = first;
+  first = place;
+  return place;
+}
+
+void Gpu::forget_acknowledgement(std::uint32_t place) {
+  Acknowledgement& gone = acknowledgements_[place];
+  std::uint32_t* link = &first_acknowledgement_[gone.collector % kAcknowledgementHashes];
+  while (*link != place) link = &acknowledgements_[*link].next;
+  *link = gone.next;
+  gone.next = free_acknowledgement_;
+  free_acknowledgement_ = place;
 }
 
 // They cross from L2 to the link ports like any answer.
 void Gpu::flush_acknowledge(std::uint32_t place, SubCycle when) {
   Acknowledgement& collected = acknowledgements_[place];
-  if (collected.packet.kind == PacketKind::acknowledge && collected.packet.count > 0) {
+  if (collected.packet.count > 0) {
     push(std::max(when, now()) + response_latency_,
          Event{.kind = EventKind::egress_reply, .gpu = collected.bundle, .agent = keep(collected.packet)});
   }

@@ -1,5 +1,6 @@
 #include "gpu_model/schedule_programs.h"
 
+#include <algorithm>
 #include <tuple>
 
 #include "gpu_model/phase_lines.h"
@@ -49,14 +50,15 @@ class StepCursor final : public PhaseCursor {
         done_flag_(layout.steps_done(rank, block, group)) {}
 
   bool next(Phase& phase) override {
-    while (next_ < steps_) {
+    for (;;) {
+      if (next_ < steps_ && done_flag_ == kNoFlag) next_ = layout_->schedule().skip_idle(rank_, block_, group_, next_);
+      if (next_ >= steps_) return false;
       const ScheduleStep step = layout_->schedule().step(rank_, block_, group_, next_++);
       if (step.idle() && done_flag_ == kNoFlag) continue;
       phase = Phase{};
       write(step, phase);
       return true;
     }
-    return false;
   }
 
  private:
@@ -217,22 +219,12 @@ class SchedulePrograms final : public BlockPrograms {
 ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedule, SchedulePlace place)
     : schedule_(std::move(schedule)), place_(std::move(place)) {
   const CollectiveSchedule& s = *schedule_;
-  std::vector<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> waited_for;  // rank, block, group
   for_all_groups(s, [&](std::uint32_t rank, std::uint32_t block, std::uint32_t group) {
-    std::vector<std::uint32_t> peers;  // this group sends to
-    const std::uint64_t steps = s.steps(rank, block, group);
-    for (std::uint64_t i = 0; i < steps; ++i) {
-      const ScheduleStep step = s.step(rank, block, group, i);
-      for (std::uint32_t p = 0; p < step.send_count; ++p) {
-        const std::uint32_t to = step.sends_to.at(p);
-        if (std::find(peers.begin(), peers.end(), to) == peers.end()) peers.push_back(to);
-      }
-      for (std::uint32_t a = 0; a < step.after_count; ++a) {
-        const std::tuple waited(rank, step.after.at(a).block, step.after.at(a).group);
-        if (waited_for.empty() || waited_for.back() != waited) waited_for.push_back(waited);
-      }
+    if (s.steps(rank, block, group) == 0) return;
+    for (const std::uint32_t to : s.sends_to(rank, block, group)) {
+      connections_.push_back({rank, to, s.channel(rank, block)});
     }
-    for (const std::uint32_t to : peers) connections_.push_back({rank, to, s.channel(rank, block)});
+    if (s.is_waited_for(rank, block, group)) done_.push_back({rank, block, group});
   });
   std::sort(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) { return key(a) < key(b); });
   std::vector<std::uint32_t> flags(s.ranks(), 0);
@@ -245,11 +237,7 @@ ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedul
     c.taken = place_.first_flag + flags[c.from]++;
     c.fifo = place_.buffer_end - ++fifos[place_.protocol.receiver_reads ? c.from : c.to] * fifo_bytes;
   }
-  std::sort(waited_for.begin(), waited_for.end());
-  waited_for.erase(std::unique(waited_for.begin(), waited_for.end()), waited_for.end());
-  for (const auto& [rank, block, group] : waited_for) {
-    done_.push_back({rank, block, group, place_.first_flag + flags[rank]++});
-  }
+  for (DoneFlag& done : done_) done.flag = place_.first_flag + flags[done.rank]++;
   for (const std::uint32_t count : flags) flags_ = std::max(flags_, count);
   std::uint32_t most_fifos = 0;
   for (const std::uint32_t count : fifos) most_fifos = std::max(most_fifos, count);

@@ -22,7 +22,7 @@ struct SchedulePlace {
   // The user's buffers are known to all ranks: what is complete is written to the next rank's output (or read from the
   // one before), not passed through a FIFO. Only for rings without flags in the data.
   bool registered = false;
-  std::vector<GpuId> group;
+  GpuGroup group;
   std::int64_t input_address = 0;  // the same on all GPUs
   std::int64_t output_address = 0;
   std::int64_t buffer_end = 0;  // the connections' buffers and scratch memory end here
@@ -34,7 +34,8 @@ struct SchedulePlace {
 // where the flags are in the data, in lines; and "taken", counted with the sender, in pieces.
 class ScheduleLayout {
  public:
-  // Reads the whole schedule once. Throws InternalError when two groups of warps share one end of a connection.
+  // In time and memory linear in connections, not steps. Throws InternalError when two groups of warps share one end of
+  // a connection.
   ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedule, SchedulePlace place);
 
   struct Connection {

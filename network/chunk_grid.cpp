@@ -47,27 +47,51 @@ ChunkGrid ChunkGrid::rank_parts(const ScheduleRequest& request, std::int64_t byt
   return {request, bytes, parts, part_bytes, chunk_unit, ChunkOrder::by_loop};
 }
 
-Piece ChunkGrid::piece(std::uint64_t loop, std::uint32_t channel, std::uint32_t part, std::uint32_t slice) const {
+ChunkGrid::Cut ChunkGrid::cut(std::uint64_t loop, std::uint32_t channel) const {
   const std::int64_t largest = piece_bytes_ * slices_;
   const auto index = static_cast<std::int64_t>(loop);
   if (order_ == ChunkOrder::by_channel) {
-    const std::int64_t at = index * parts_ * largest;
-    const std::int64_t share = std::clamp<std::int64_t>(covered_ - channel * share_, 0, share_);
-    const std::int64_t chunk = std::min(largest, round_up(divide_up(share - at, parts_), kLineUnit));
-    return slice_of(channel * share_ + at + part * chunk, std::min(chunk, share - at - part * chunk), part, slice);
+    const std::int64_t share = channel * share_;
+    const std::int64_t begin = share + index * parts_ * largest;
+    const std::int64_t end = std::min(share + share_, covered_);
+    return {begin, std::min(largest, round_up(divide_up(std::max<std::int64_t>(1, end - begin), parts_), kLineUnit)), end};
   }
-  const std::int64_t at = index * parts_ * channels_ * largest;
-  const std::int64_t chunk = std::min(largest, round_up(divide_up(covered_ - at, parts_ * channels_), chunk_unit_));
-  std::int64_t place = channel;
-  if (part_bytes_ == 0) place = order_ == ChunkOrder::by_part ? part * channels_ + channel : channel * parts_ + part;
-  const std::int64_t begin = at + place * chunk;
-  return slice_of(begin, std::min({chunk, covered_ - begin, bytes_ - begin - part * part_bytes_}), part, slice);
+  const std::int64_t begin = index * parts_ * channels_ * largest;
+  return {begin, std::min(largest, round_up(divide_up(covered_ - begin, parts_ * channels_), chunk_unit_)), covered_};
 }
 
-Piece ChunkGrid::slice_of(std::int64_t begin, std::int64_t bytes, std::uint32_t part, std::uint32_t slice) const {
+std::int64_t ChunkGrid::place(std::uint32_t channel, std::uint32_t part) const {
+  if (order_ == ChunkOrder::by_channel) return part;
+  if (part_bytes_ > 0) return channel;
+  return order_ == ChunkOrder::by_part ? part * channels_ + channel : channel * parts_ + part;
+}
+
+std::uint32_t ChunkGrid::used_parts(std::uint64_t loop, std::uint32_t channel) const {
+  const Cut cut = this->cut(loop, channel);
+  const std::int64_t chunks = divide_up(std::max<std::int64_t>(0, cut.end - cut.begin), cut.chunk);
+  const std::int64_t apart = order_ == ChunkOrder::by_part ? channels_ : 1;
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(divide_up(chunks - place(channel, 0), apart), 0, parts_));
+}
+
+std::uint32_t ChunkGrid::parts_of_piece() const {
+  return static_cast<std::uint32_t>(piece_bytes_ / std::max<std::int64_t>(1, cut(0, 0).chunk));
+}
+
+Piece ChunkGrid::pieces(std::uint64_t loop, std::uint32_t channel, std::uint32_t part, std::uint32_t count) const {
+  WEFT_CHECK(order_ != ChunkOrder::by_part, "pieces of several parts that are no neighbours");
+  const Cut cut = this->cut(loop, channel);
   Piece piece;
-  piece.offset_in_part = begin;
-  piece.offset = begin + part * part_bytes_;
+  piece.offset = piece.offset_in_part = cut.begin + place(channel, part) * cut.chunk;
+  piece.bytes = std::clamp<std::int64_t>(cut.end - piece.offset, 0, count * cut.chunk);
+  return piece;
+}
+
+Piece ChunkGrid::piece(std::uint64_t loop, std::uint32_t channel, std::uint32_t part, std::uint32_t slice) const {
+  const Cut cut = this->cut(loop, channel);
+  Piece piece;
+  piece.offset_in_part = cut.begin + place(channel, part) * cut.chunk;
+  piece.offset = piece.offset_in_part + part * part_bytes_;
+  const std::int64_t bytes = std::min({cut.chunk, cut.end - piece.offset_in_part, bytes_ - piece.offset});
   if (bytes <= 0) return piece;
   const std::int64_t slice_bytes =
       round_up(std::max(divide_up(bytes, slices_), piece_bytes_ / kSmallestSliceShare), kLineUnit);

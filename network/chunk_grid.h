@@ -30,12 +30,22 @@ class ChunkGrid {
   [[nodiscard]] std::uint32_t slices() const { return slices_; }
   [[nodiscard]] Piece piece(std::uint64_t loop, std::uint32_t channel, std::uint32_t part, std::uint32_t slice) const;
 
+  // Of free parts: how many, from the first on, have bytes; how many whole ones a piece holds; and the chunks of
+  // `count` of them as one piece, where chunks have one slice.
+  [[nodiscard]] std::uint32_t used_parts(std::uint64_t loop, std::uint32_t channel) const;
+  [[nodiscard]] std::uint32_t parts_of_piece() const;
+  [[nodiscard]] Piece pieces(std::uint64_t loop, std::uint32_t channel, std::uint32_t part, std::uint32_t count) const;
+
  private:
   ChunkGrid(const ScheduleRequest& request, std::int64_t bytes, std::uint32_t parts, std::int64_t part_bytes,
             std::int64_t chunk_unit, ChunkOrder order);
-
-  // Of a chunk of `bytes` from `begin` of what the loops cover.
-  [[nodiscard]] Piece slice_of(std::int64_t begin, std::int64_t bytes, std::uint32_t part, std::uint32_t slice) const;
+  // Of a loop, where a channel's chunks lie: the first of all, the size of each, and where what they cover ends.
+  struct Cut {
+    std::int64_t begin, chunk, end;
+  };
+  [[nodiscard]] Cut cut(std::uint64_t loop, std::uint32_t channel) const;
+  // The place of a chunk among those of its cut.
+  [[nodiscard]] std::int64_t place(std::uint32_t channel, std::uint32_t part) const;
 
   std::int64_t bytes_;
   std::int64_t part_bytes_;  // 0: free parts

@@ -103,6 +103,11 @@ class CollectiveSchedule {
   // In constant time.
   [[nodiscard]] virtual ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
                                           std::uint64_t index) const = 0;
+  // The first step from `index` on that may have something to do: for who would go through long runs of idle ones.
+  [[nodiscard]] virtual std::uint64_t skip_idle(std::uint32_t /*rank*/, std::uint32_t /*block*/,
+                                                std::uint32_t /*group*/, std::uint64_t index) const {
+    return index;
+  }
 
   // What can be known of a group of warps without going through its steps, for buffers and flags: the ranks it sends
   // to, and whether others of its rank wait for it. May name more than a short message needs. A schedule that does not

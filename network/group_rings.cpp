@@ -65,7 +65,7 @@ std::vector<Cycle> rings_of_node(const NetworkSpec& network, std::uint32_t gpus)
   return rings_of_grid(dimensions, network.topology == TopologyKind::torus || network.topology == TopologyKind::ring);
 }
 
-std::vector<std::vector<std::uint32_t>> ranks_by_node(const std::vector<GpuId>& group, std::uint32_t gpus_per_node) {
+std::vector<std::vector<std::uint32_t>> ranks_by_node(const GpuGroup& group, std::uint32_t gpus_per_node) {
   std::vector<std::vector<std::uint32_t>> nodes;
   for (std::uint32_t rank = 0; rank < group.size(); ++rank) {
     const bool first = rank == 0 || group[rank].value / gpus_per_node != group[rank - 1].value / gpus_per_node;
@@ -75,7 +75,7 @@ std::vector<std::vector<std::uint32_t>> ranks_by_node(const std::vector<GpuId>& 
   return nodes;
 }
 
-std::vector<Cycle> rings_of_cluster(const NetworkSpec& network, const std::vector<GpuId>& group) {
+std::vector<Cycle> rings_of_cluster(const NetworkSpec& network, const GpuGroup& group) {
   const ClusterSpec& cluster = *network.cluster;
   const std::vector<Cycle> nodes = ranks_by_node(group, cluster.gpus_per_node);
   const auto whole = [&](const Cycle& node) { return node.size() == cluster.gpus_per_node; };
@@ -105,14 +105,14 @@ std::vector<Cycle> rings_of_cluster(const NetworkSpec& network, const std::vecto
 
 }  // namespace
 
-std::uint32_t ranks_per_node(const std::vector<GpuId>& group, std::uint32_t gpus_per_node) {
+std::uint32_t ranks_per_node(const GpuGroup& group, std::uint32_t gpus_per_node) {
   const auto nodes = ranks_by_node(group, gpus_per_node);
   const auto as_first = [&](const auto& node) { return node.size() == nodes.front().size(); };
   return std::all_of(nodes.begin(), nodes.end(), as_first) ? static_cast<std::uint32_t>(nodes.front().size()) : 0;
 }
 
 std::shared_ptr<const RingOrders> rings_of_group(const NetworkSpec& network, std::uint32_t gpus,
-                                                 const std::vector<GpuId>& group) {
+                                                 const GpuGroup& group) {
   const auto ranks = static_cast<std::uint32_t>(group.size());
   if (ranks < 2) return nullptr;
   const std::uint32_t per_node = network.cluster ? std::min(gpus, network.cluster->gpus_per_node) : gpus;

@@ -15,15 +15,15 @@
 
 #include "network/network_spec.h"
 #include "network/ring_orders.h"
-#include "sim/ids.h"
+#include "sim/program.h"
 
 namespace weft {
 
 // Of `group`, ascending, in a system of `gpus`. Null: by number, all channels alike.
 [[nodiscard]] std::shared_ptr<const RingOrders> rings_of_group(const NetworkSpec& network, std::uint32_t gpus,
-                                                               const std::vector<GpuId>& group);
+                                                               const GpuGroup& group);
 
 // Members of each node of so many GPUs, if they are as many in each; else 0.
-[[nodiscard]] std::uint32_t ranks_per_node(const std::vector<GpuId>& group, std::uint32_t gpus_per_node);
+[[nodiscard]] std::uint32_t ranks_per_node(const GpuGroup& group, std::uint32_t gpus_per_node);
 
 }  // namespace weft

@@ -2,7 +2,7 @@
 // Operations in MPICH, 2005): in each round a rank exchanges half of what it still has with its partner. An all-reduce
 // takes the nearest partner first, when there is most to exchange (Rabenseifner), so positions are ranks with their
 // bits reversed. Ranks beyond the largest power of two are folded: each gives its data to a rank of the core first and
-// gets its result from it at the end.
+// gets its result from it at the end. A step of an all-reduce carries as many neighbouring positions as a piece holds.
 #include <bit>
 
 #include "network/generated_schedule.h"
@@ -11,6 +11,12 @@
 namespace weft {
 
 namespace {
+
+// Positions a step carries: a power of two. Where positions have several pieces, one.
+std::uint32_t positions_of_step(const ScheduleRequest& request, const ChunkGrid& grid, std::uint32_t core) {
+  if (request.kind != CollectiveKind::all_reduce || grid.slices() > 1) return 1;
+  return std::min(core, std::bit_floor(std::max(1U, grid.parts_of_piece())));
+}
 
 ChunkGrid grid_for(const ScheduleRequest& request) {
   if (request.kind == CollectiveKind::all_reduce) {
@@ -29,6 +35,7 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
       : GeneratedSchedule(request),
         grid_(grid_for(request)),
         core_(std::bit_floor(request.ranks)),
+        run_(positions_of_step(request, grid_, core_)),
         parts_per_position_(request.kind != CollectiveKind::all_reduce && core_ < request.ranks ? 2 : 1),
         partial_(request.kind == CollectiveKind::all_reduce ? ScheduleBuffer::output : ScheduleBuffer::scratch) {}
 
@@ -84,6 +91,13 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
     std::uint32_t position;
     std::uint32_t layer;
     std::uint32_t slice;
+    std::uint32_t positions = 1;  // from there on
+  };
+  // What one step of an exchange between the halves of 2 * `width` positions carries: those from `offset` on.
+  struct Exchange {
+    std::uint32_t width;
+    std::uint32_t offset;
+    std::uint32_t positions;
   };
 
   [[nodiscard]] bool gathers() const { return request().kind == CollectiveKind::all_gather; }
@@ -96,14 +110,43 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
   [[nodiscard]] std::uint32_t parts() const { return request().kind == CollectiveKind::all_reduce ? core_ : ranks(); }
 
   [[nodiscard]] std::uint64_t fold_steps(std::uint32_t rank) const {
-    return has_mate(rank) ? std::uint64_t{gathers() ? 1 : parts()} * grid_.slices() : 0;
+    return has_mate(rank) ? std::uint64_t{gathers() ? 1 : parts() / run_} * grid_.slices() : 0;
   }
   [[nodiscard]] std::uint64_t unfold_steps(std::uint32_t rank) const {
-    return has_mate(rank) ? std::uint64_t{scatters() ? 1 : parts()} * grid_.slices() : 0;
+    return has_mate(rank) ? std::uint64_t{scatters() ? 1 : parts() / run_} * grid_.slices() : 0;
   }
-  // Rounds exchange 1, 2, ... core/2 positions, or these the other way.
+  // Rounds exchange 1, 2, ... core/2 positions, or these the other way: at first each in one step, from `run_`
+  // positions on in steps of so many.
   [[nodiscard]] std::uint32_t pieces_per_position() const { return parts_per_position_ * grid_.slices(); }
-  [[nodiscard]] std::uint64_t exchange_steps() const { return std::uint64_t{core_ - 1} * pieces_per_position(); }
+  [[nodiscard]] std::uint32_t small_rounds() const { return static_cast<std::uint32_t>(std::countr_zero(run_)); }
+  [[nodiscard]] std::uint32_t exchanges() const { return small_rounds() + core_ / run_ - 1; }
+  [[nodiscard]] std::uint64_t exchange_steps() const { return std::uint64_t{exchanges()} * pieces_per_position(); }
+  // By its number when doubling; halving goes through the widths the other way, and through the steps of one this way.
+  [[nodiscard]] Exchange doubling_exchange(std::uint32_t number) const {
+    if (number < small_rounds()) return {1U << number, 0, 1U << number};
+    const std::uint32_t step = number - small_rounds() + 1;
+    const std::uint32_t steps = std::bit_floor(step);
+    return {steps * run_, (step - steps) * run_, run_};
+  }
+  [[nodiscard]] Exchange halving_exchange(std::uint32_t number) const {
+    const std::uint32_t runs = core_ / run_;
+    if (number + 1 >= runs) {
+      const std::uint32_t width = run_ >> (number + 2 - runs);
+      return {width, 0, width};
+    }
+    const std::uint32_t steps = std::bit_ceil(runs - number) / 2;
+    return {steps * run_, (number + 2 * steps - runs) * run_, run_};
+  }
+  // The number of the exchange of `width` that carries `position`.
+  [[nodiscard]] std::uint32_t number_when_doubling(std::uint32_t width, std::uint32_t position) const {
+    if (width < run_) return static_cast<std::uint32_t>(std::countr_zero(width));
+    return small_rounds() + width / run_ - 1 + (position & (width - 1)) / run_;
+  }
+  [[nodiscard]] std::uint32_t number_when_halving(std::uint32_t width, std::uint32_t position) const {
+    const std::uint32_t runs = core_ / run_;
+    if (width < run_) return runs - 2 + small_rounds() - static_cast<std::uint32_t>(std::countr_zero(width));
+    return runs - 2 * (width / run_) + (position & (width - 1)) / run_;
+  }
   [[nodiscard]] std::uint64_t halving_steps() const { return gathers() ? 0 : exchange_steps(); }
   [[nodiscard]] std::uint64_t doubling_steps() const { return scatters() ? 0 : exchange_steps(); }
   [[nodiscard]] std::uint64_t steps_per_loop(std::uint32_t rank, std::uint32_t group) const {
@@ -121,12 +164,13 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
   }
 
   // The piece of an exchange, whose round begins at `first`: positions from there, each with its layers and slices.
-  [[nodiscard]] Part part_of(std::uint64_t item, std::uint32_t first) const {
+  [[nodiscard]] Part part_of(std::uint64_t item, std::uint32_t first, std::uint32_t positions) const {
     const auto rest = static_cast<std::uint32_t>(item % pieces_per_position());
-    return {first, rest / grid_.slices(), rest % grid_.slices()};
+    return {first, rest / grid_.slices(), rest % grid_.slices(), positions};
   }
   [[nodiscard]] Piece piece_of(const Place& place, const Part& part) const {
     const std::uint32_t index = part.position + part.layer * core_;
+    if (part.positions > 1) return grid_.pieces(place.loop, place.block, index, part.positions);
     return index < parts() ? grid_.piece(place.loop, place.block, index, part.slice) : Piece{};
   }
 
@@ -141,17 +185,17 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
   [[nodiscard]] ScheduleStep::After summed(const Place& place, const Part& part, std::uint32_t kept) const {
     if (kept == core_) {
       const std::uint32_t index = part.position + part.layer * core_;
-      return received(place, std::uint64_t{index} * grid_.slices() + part.slice);
+      return received(place, std::uint64_t{index / run_} * grid_.slices() + part.slice);
     }
-    const std::uint32_t exchange = core_ - 2 * kept + (part.position & (kept - 1));
-    return received(place, fold_steps(place.rank) + item_of(exchange, part));
+    return received(place, fold_steps(place.rank) + item_of(number_when_halving(kept, part.position), part));
   }
 
   void wait_until_held(const Place& place, const Part& part, ScheduleStep& step) const {
     const std::uint32_t own = position_of(place.rank);
-    if (part.position != own) {
-      const std::uint32_t width = std::bit_floor(part.position ^ own);
-      const std::uint32_t exchange = width - 1 + (part.position & (width - 1));
+    // Of several positions with the own one among them, half came last.
+    const std::uint32_t differs = std::max((part.position ^ own) & ~(part.positions - 1), part.positions / 2);
+    if (differs != 0) {
+      const std::uint32_t exchange = number_when_doubling(std::bit_floor(differs), part.position);
       step.start_after(received(place, fold_steps(place.rank) + halving_steps() + item_of(exchange, part)));
     } else if (!gathers()) {
       step.start_after(summed(place, part, 1));
@@ -161,11 +205,11 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
   }
 
   [[nodiscard]] ScheduleStep halving(const Place& place, std::uint64_t item) const {
-    const auto exchange = static_cast<std::uint32_t>(item / pieces_per_position());
-    const std::uint32_t half = std::bit_ceil(core_ - exchange) / 2;
+    const Exchange exchange = halving_exchange(static_cast<std::uint32_t>(item / pieces_per_position()));
+    const std::uint32_t half = exchange.width;
     const std::uint32_t own = position_of(place.rank);
     const std::uint32_t kept = own & ~(half - 1);
-    const Part part = part_of(item, (place.sends ? kept ^ half : kept) + exchange - (core_ - 2 * half));
+    const Part part = part_of(item, (place.sends ? kept ^ half : kept) + exchange.offset, exchange.positions);
     const Piece piece = piece_of(place, part);
     if (piece.bytes == 0) return {};
     const std::uint32_t partner = position_of(own ^ half);
@@ -185,11 +229,11 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
   }
 
   [[nodiscard]] ScheduleStep doubling(const Place& place, std::uint64_t item) const {
-    const auto exchange = static_cast<std::uint32_t>(item / pieces_per_position());
-    const std::uint32_t width = std::bit_floor(exchange + 1);
+    const Exchange exchange = doubling_exchange(static_cast<std::uint32_t>(item / pieces_per_position()));
+    const std::uint32_t width = exchange.width;
     const std::uint32_t own = position_of(place.rank);
     const std::uint32_t held = own & ~(width - 1);
-    const Part part = part_of(item, (place.sends ? held : held ^ width) + exchange + 1 - width);
+    const Part part = part_of(item, (place.sends ? held : held ^ width) + exchange.offset, exchange.positions);
     const Piece piece = piece_of(place, part);
     if (piece.bytes == 0) return {};
     const std::uint32_t partner = position_of(own ^ width);
@@ -204,10 +248,18 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
     return step.send(partner);
   }
 
+  // The part, or the first of those, that is given to a mate and back.
+  [[nodiscard]] std::uint32_t folded(const Place& place, std::uint64_t item, bool own_only) const {
+    return own_only ? folded_part(place.rank) : static_cast<std::uint32_t>(item / grid_.slices()) * run_;
+  }
+  [[nodiscard]] Piece folded_piece(const Place& place, std::uint32_t part, std::uint32_t slice) const {
+    return run_ > 1 ? grid_.pieces(place.loop, place.block, part, run_)
+                    : grid_.piece(place.loop, place.block, part, slice);
+  }
+
   [[nodiscard]] ScheduleStep fold(const Place& place, std::uint64_t item) const {
     const auto slice = static_cast<std::uint32_t>(item % grid_.slices());
-    const std::uint32_t part = gathers() ? folded_part(place.rank) : static_cast<std::uint32_t>(item / grid_.slices());
-    const Piece piece = grid_.piece(place.loop, place.block, part, slice);
+    const Piece piece = folded_piece(place, folded(place, item, gathers()), slice);
     if (piece.bytes == 0) return {};
     ScheduleStep step{.bytes = piece.bytes};
     if (place.sends) {
@@ -221,20 +273,21 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
 
   [[nodiscard]] ScheduleStep unfold(const Place& place, std::uint64_t item) const {
     const auto slice = static_cast<std::uint32_t>(item % grid_.slices());
-    const std::uint32_t part = scatters() ? folded_part(place.rank) : static_cast<std::uint32_t>(item / grid_.slices());
-    const Piece piece = grid_.piece(place.loop, place.block, part, slice);
+    const std::uint32_t part = folded(place, item, scatters());
+    const Piece piece = folded_piece(place, part, slice);
     if (piece.bytes == 0 || (gathers() && part == folded_part(place.rank))) return {};
     ScheduleStep step{.bytes = piece.bytes};
     if (!place.sends) {
       return step.receive(mate(place.rank))
           .write(ScheduleBuffer::output, scatters() ? piece.offset_in_part : piece.offset);
     }
-    wait_until_held(place, {part % core_, part / core_, slice}, step);
+    wait_until_held(place, {part % core_, part / core_, slice, run_}, step);
     return step.read(scatters() ? partial_ : ScheduleBuffer::output, piece.offset).send(mate(place.rank));
   }
 
   ChunkGrid grid_;
   std::uint32_t core_;                // ranks: the largest power of two
+  std::uint32_t run_;                 // positions of a step
   std::uint32_t parts_per_position_;  // 2 where a folded rank has a part of its own
   ScheduleBuffer partial_;            // where sums grow
 };

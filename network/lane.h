@@ -68,7 +68,8 @@ struct LaneStatistics {
 };
 
 // The credits of one virtual channel of a lane. They are announced before they arrive, with the time from which they
-// may be used; places for those times are taken from a common array when the first one comes.
+// may be used; places for those times are taken from a common array, as many as were announced at once so far: most
+// lanes of a large network never see more than a few.
 class CreditCounter {
  public:
   explicit CreditCounter(std::uint32_t credits = 0) : ready_(credits) {}
@@ -79,12 +80,12 @@ class CreditCounter {
     if (announced_ == 0) return std::nullopt;
     return times[place_ + first_];
   }
-  void take(std::uint32_t limit) {
+  void take() {
     if (ready_ > 0) {
       --ready_;
       return;
     }
-    first_ = first_ + 1 == limit ? 0 : first_ + 1;
+    first_ = first_ + 1 == places_ ? 0 : first_ + 1;
     --announced_;
   }
   // At `now`, for who never takes one at an earlier time: those whose time has come are in hand, and their places in
@@ -102,22 +103,34 @@ class CreditCounter {
     put(when, limit, times);
   }
   void put(Time when, std::uint32_t limit, std::vector<Time>& times) {
-    if (place_ == kNoPlace) {
-      place_ = static_cast<std::uint32_t>(times.size());
-      times.resize(times.size() + limit);
+    if (announced_ == places_) [[unlikely]] {
+      grow(limit, times);
     }
     const std::uint32_t at = first_ + announced_;
-    times[place_ + (at >= limit ? at - limit : at)] = when;
+    times[place_ + (at >= places_ ? at - places_ : at)] = when;
     ++announced_;
   }
   [[nodiscard]] std::uint32_t count() const { return ready_ + announced_; }
 
  private:
-  static constexpr std::uint32_t kNoPlace = ~std::uint32_t{0};
+  static constexpr std::uint32_t kFirstPlaces = 8;
+
+  // Twice as many places behind all others.
+  void grow(std::uint32_t limit, std::vector<Time>& times) {
+    const auto to = static_cast<std::uint32_t>(times.size());
+    const std::uint32_t places = std::min(limit, std::max(kFirstPlaces, 2 * places_));
+    times.resize(times.size() + places);
+    for (std::uint32_t i = 0; i < places_; ++i) times[to + i] = times[place_ + (first_ + i) % places_];
+    place_ = to;
+    places_ = places;
+    first_ = 0;
+  }
+
   std::uint32_t ready_ = 0;
   std::uint32_t announced_ = 0;
   std::uint32_t first_ = 0;
-  std::uint32_t place_ = kNoPlace;
+  std::uint32_t place_ = 0;
+  std::uint32_t places_ = 0;
   Time latest_;  // of those announced
 };
 

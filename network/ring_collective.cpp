@@ -43,6 +43,22 @@ class RingSchedule : public GeneratedSchedule {
     return has_root(request().kind) ? chain_step(rank, block, piece) : ring_step(rank, block, visit, piece);
   }
 
+  // A short message leaves channels and chunks without bytes. In rank order, a rank comes to the parts one by one, from
+  // its own downwards.
+  [[nodiscard]] std::uint64_t skip_idle(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/,
+                                        std::uint64_t index) const override {
+    if (request().kind != CollectiveKind::all_reduce) return index;
+    const std::uint64_t loop = index / grid_.slices() / visits();
+    const std::uint64_t loop_end = (loop + 1) * visits() * grid_.slices();
+    const std::uint32_t used = grid_.used_parts(loop, block);
+    if (used == 0) return loop_end;
+    if (used == ranks() || request().ring_orders || request().alternate_directions) return index;
+    const auto visit = static_cast<std::uint32_t>(index / grid_.slices() % visits());
+    const std::uint32_t part = chunk_at(rank, visit, block);
+    if (part < used) return index;
+    return std::min(loop_end, (index / grid_.slices() + part + 1 - used) * grid_.slices());
+  }
+
   [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t block,
                                                     std::uint32_t /*group*/) const override {
     if (has_root(request().kind) && rank == previous(first_of_chain(block), block)) return {};

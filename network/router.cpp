@@ -79,8 +79,10 @@ void Router::receive_credits(std::uint32_t port) {
     CreditCounter& counter = credits_[place(output, vc_index(credit.channel, credit.vc_class))];
     const std::uint32_t limit = out.timing->spec().credits;
     WEFT_CHECK(counter.count() < limit, "more credits came back than were given");
+    // Who had one already, in hand or announced, does not wait for this one: the output is due by itself.
+    const bool awaited = counter.count() == 0 && out.waiting > 0;
     counter.put_at(now(), credit.when, limit, credit_times_);
-    if (out.waiting > 0) serve_at(output, std::max(credit.when, out.free));
+    if (awaited) serve_at(output, std::max(credit.when, out.free));
   });
 }
 
@@ -206,8 +208,11 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
   out.statistics.count(start, takes, slot.packet.payload);
   out.free = start + duration;
   Time& input = input_free_[lane_of(queue)];
-  input = start + (spec_.speedup == 1 ? duration : Time(duration.count() / spec_.speedup));
-  credits_[place(output, slot.vc)].take(timing.spec().credits);
+  input = start + duration;
+  if (spec_.speedup > 1) [[unlikely]] {  // apart: a division takes longer than the rest of this function
+    input = start + Time(duration.count() / spec_.speedup);
+  }
+  credits_[place(output, slot.vc)].take();
   --out.waiting;
   --held_;
 

@@ -14,6 +14,7 @@ TrafficEndpoint::TrafficEndpoint(const TrafficSpec& spec, Fabric& fabric, std::u
       out_(&fabric.out(gpu, 0)),
       latency_(fabric.lanes(gpu, 0).front()->spec().latency),
       transmitter_(fabric.lanes(gpu, 0).front(), static_cast<std::uint32_t>(fabric.lanes(gpu, 0).size()), *out_),
+      log_silence_(std::log1p(-spec.load)),
       state_(spec.seed * 0x9E3779B97F4A7C15ULL + gpu) {
   in_->credits.announce_to(inbox_, 0);
   in_->packets.announce_to(inbox_, 1);
@@ -31,7 +32,7 @@ std::uint64_t TrafficEndpoint::random() {
 // The next success of a Bernoulli process: a geometric number of cycles on.
 void TrafficEndpoint::draw_next() {
   const double u = (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53;
-  const double gap = spec_.load >= 1 ? 1 : std::floor(std::log(u) / std::log1p(-spec_.load)) + 1;
+  const double gap = spec_.load >= 1 ? 1 : std::floor(std::log(u) / log_silence_) + 1;
   next_ += Time(static_cast<std::int64_t>(std::min(gap, 1e9)) * spec_.cycle.count());
 }
 

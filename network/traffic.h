@@ -55,6 +55,7 @@ class TrafficEndpoint final : public Chip {
   Time latency_;
   Transmitter transmitter_;
   std::vector<Departure> departures_;
+  double log_silence_;  // of the probability that a cycle makes no packet
   std::uint64_t state_;
   Time next_;
   std::uint32_t sequence_ = 0;

@@ -45,7 +45,7 @@ Time Transmitter::transmit(std::uint32_t index, const Packet& packet, Time ready
   CreditCounter& credits = lane.credits[channel];
   const LinkTiming::Serialisation& takes = timing.of(packet);
   const Time start = take_lane(lane, channel, ready, *credits.next(credit_times_), takes.time);
-  credits.take(timing.spec().credits);
+  credits.take();
   lane.statistics.count(start, takes, packet.payload);
   Packet sent = packet;
   sent.when = start + takes.time + timing.spec().latency;

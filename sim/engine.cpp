@@ -115,6 +115,9 @@ struct Engine::Impl : public sc_core::sc_module {
   Workers workers;
   std::vector<Time> inbox;  // by chip: the earliest message it has not seen
   std::vector<Time> own;    // by chip: its own next activity
+  // By kBlock chips: the earliest of both, so that windows pass over thousands of sleeping chips.
+  static constexpr std::uint32_t kBlock = 64;
+  std::vector<Time> block_due;
   std::vector<std::uint32_t> awake;
   std::vector<Chip*> active;
   Time now;
@@ -137,6 +140,13 @@ struct Engine::Impl : public sc_core::sc_module {
       own.push_back(entry.chip->next_activity());
     }
     inbox.assign(chips.size(), Time::max());
+    block_due.assign((chips.size() + kBlock - 1) / kBlock, Time::max());
+    for (std::uint32_t i = 0; i < own.size(); ++i) expect(i, own[i]);
+  }
+
+  void expect(std::uint32_t chip, Time when) {
+    Time& due = block_due[chip / kBlock];
+    due = std::min(due, when);
   }
 
   // One window a call. SystemC's scheduler would lose the type of an exception: it is kept here and thrown by run().
@@ -155,7 +165,7 @@ struct Engine::Impl : public sc_core::sc_module {
 
   [[nodiscard]] Time next_wake() const {
     Time next = Time::max();
-    for (std::size_t i = 0; i < own.size(); ++i) next = std::min(next, std::min(own[i], inbox[i]));
+    for (const Time due : block_due) next = std::min(next, due);
     return next;
   }
 
@@ -171,22 +181,41 @@ struct Engine::Impl : public sc_core::sc_module {
     return first == Time::max() ? start : first;
   }
 
+  // Takes those of a block that have something to do before `end`; the others are what it is due for.
+  void wake_block(std::uint32_t block, Time end) {
+    Time& due = block_due[block];
+    due = Time::max();
+    const auto behind = std::min(static_cast<std::uint32_t>(own.size()), (block + 1) * kBlock);
+    for (std::uint32_t i = block * kBlock; i < behind; ++i) {
+      const Time next = std::min(own[i], inbox[i]);
+      if (next >= end) {
+        due = std::min(due, next);
+        continue;
+      }
+      awake.push_back(i);
+      active.push_back(chips[i].chip);
+    }
+  }
+
   void run_window(Time start) {
     const Time end = std::max(start, first_message(start)) + spec.window;
     active.clear();
     awake.clear();
-    for (std::uint32_t i = 0; i < own.size(); ++i) {
-      if (std::min(own[i], inbox[i]) >= end) continue;
-      awake.push_back(i);
-      active.push_back(chips[i].chip);
+    for (std::uint32_t block = 0; block < block_due.size(); ++block) {
+      if (block_due[block] < end) wake_block(block, end);
     }
     workers.advance(active, end);
     for (const std::uint32_t i : awake) {
       inbox[i] = Time::max();
       own[i] = chips[i].chip->next_activity();
+      expect(i, own[i]);
     }
     for (const std::uint32_t i : awake) {
-      for (WireBase* wire : chips[i].used) inbox[wire->receiver()] = std::min(inbox[wire->receiver()], wire->flip());
+      for (WireBase* wire : chips[i].used) {
+        Time& arrives = inbox[wire->receiver()];
+        arrives = std::min(arrives, wire->flip());
+        expect(wire->receiver(), arrives);
+      }
       chips[i].used.clear();
     }
     ++statistics.windows;

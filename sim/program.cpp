@@ -4,6 +4,12 @@
 
 namespace weft {
 
+GpuGroup GpuGroup::first(std::uint32_t count) {
+  std::vector<GpuId> members;
+  for (std::uint32_t gpu = 0; gpu < count; ++gpu) members.push_back(GpuId{gpu});
+  return members;
+}
+
 std::int64_t bytes_per_element(DataType type) {
   switch (type) {
     case DataType::fp64:

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/ids.h"
@@ -84,14 +88,44 @@ enum class CollectiveKind {
 };
 [[nodiscard]] const char* to_string(CollectiveKind kind);
 
+// The members of a collective, ascending. Copies share one list: each of the GPUs' programs names all GPUs.
+class GpuGroup {
+ public:
+  using value_type = GpuId;
+  using const_iterator = std::vector<GpuId>::const_iterator;
+
+  GpuGroup() : GpuGroup(std::vector<GpuId>()) {}
+  GpuGroup(std::vector<GpuId> members)  // NOLINT(google-explicit-constructor): a list of members is a group
+      : members_(std::make_shared<const std::vector<GpuId>>(std::move(members))) {}
+  GpuGroup(std::initializer_list<GpuId> members) : GpuGroup(std::vector<GpuId>(members)) {}
+  // GPUs 0 ... count - 1.
+  static GpuGroup first(std::uint32_t count);
+
+  [[nodiscard]] const_iterator begin() const { return members_->begin(); }
+  [[nodiscard]] const_iterator end() const { return members_->end(); }
+  [[nodiscard]] std::size_t size() const { return members_->size(); }
+  [[nodiscard]] bool empty() const { return members_->empty(); }
+  [[nodiscard]] GpuId operator[](std::size_t rank) const { return (*members_)[rank]; }
+  [[nodiscard]] GpuId front() const { return members_->front(); }
+  [[nodiscard]] GpuId back() const { return members_->back(); }
+  [[nodiscard]] const std::vector<GpuId>& members() const { return *members_; }
+  bool operator==(const GpuGroup& other) const { return members_ == other.members_ || *members_ == *other.members_; }
+  std::strong_ordering operator<=>(const GpuGroup& other) const {
+    return members_ == other.members_ ? std::strong_ordering::equal : *members_ <=> *other.members_;
+  }
+
+ private:
+  std::shared_ptr<const std::vector<GpuId>> members_;  // never null
+};
+
 // One rank's part of a collective. Ranks meet by (group, sequence): the n-th collective of a group on one rank belongs
 // to the n-th on all others.
 struct CollectiveDemand {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Bytes bytes;  // of the input buffer of one rank
   DataType type = DataType::fp32;
-  std::vector<GpuId> group;  // members, ascending
-  std::uint32_t root = 0;    // place in the group, of collectives that have one; who sends in send_receive
+  GpuGroup group;
+  std::uint32_t root = 0;  // place in the group, of collectives that have one; who sends in send_receive
   std::uint32_t sequence = 0;
   std::uint64_t send_address = 0;
   std::uint64_t receive_address = 0;  // equal to send_address: in place

@@ -1,9 +1,10 @@
-// The event queue of one chip: events by tick of the chip's own clock, handled in the order (tick, insertion). Pushing
-// and popping append to recycled chunks: no sorting, and nothing is allocated once the pool has grown to the peak.
-// `kSlots` ticks (a power of two, at least 64) are kept in the wheel, what is further away in a heap.
+// The event queue of one chip: events by tick of the chip's own clock, handled in the order (tick, insertion). Each
+// tick has a list of its events; nothing is sorted, and nothing is allocated once the pool has grown to the peak.
+// `kSlots` ticks (a power of two, 64 to 4096) are kept in the wheel, what is further away in a heap. A slot is four
+// bytes: a run has thousands of chips, and wheels that fit the host's caches together are worth more than a longer
+// reach.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -17,8 +18,10 @@
 
 namespace weft {
 
-template <class Event, std::int64_t kSlots = 4096>
+template <class Event, std::int64_t kSlots = 2048>
 class TimingWheel {
+  static_assert(kSlots >= 64 && kSlots <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(kSlots)));
+
  public:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
@@ -67,18 +70,12 @@ class TimingWheel {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  static constexpr std::uint32_t kPerChunk = 16;
   static constexpr std::uint32_t kAhead = 6;  // events between an announcement and its handling
+  static constexpr std::size_t kWords = kSlots / 64;
 
-  // Whole cache lines of events; the links stand apart, so that a push touches its slot and the place of its event
-  // only.
-  struct alignas(64) Chunk {
-    std::array<Event, kPerChunk> events;
-  };
-  struct Slot {
-    std::uint32_t head = kNone;
-    std::uint32_t tail = kNone;
-    std::uint32_t count = 0;  // events in the tail chunk; all others are full
+  struct Node {
+    Event event;
+    std::uint32_t next;  // of its tick, the last one's is the first; or of the free ones
   };
   struct Far {
     std::int64_t tick;
@@ -92,72 +89,60 @@ class TimingWheel {
   static std::size_t slot_of(std::int64_t tick) { return static_cast<std::size_t>(tick & (kSlots - 1)); }
 
   void append(std::int64_t tick, const Event& event) {
+    const std::uint32_t fresh = take_node();
     const std::size_t index = slot_of(tick);
-    Slot& slot = slots_[index];
-    if (slot.head == kNone || slot.count == kPerChunk) [[unlikely]] {
-      extend(index);
-    }
-    pool_[slot.tail].events[slot.count++] = event;
-  }
-
-  // Another chunk for a slot that has none, or a full one.
-  void extend(std::size_t index) {
-    const std::uint32_t fresh = take_chunk();
-    Slot& slot = slots_[index];
-    if (slot.head == kNone) {
-      slot.head = fresh;
+    std::uint32_t& last = last_[index];
+    Node& node = pool_[fresh];
+    node.event = event;
+    if (last == kNone) {
+      node.next = fresh;
       occupied_[index / 64] |= std::uint64_t{1} << (index % 64);
+      words_ |= std::uint64_t{1} << (index / 64);
     } else {
-      links_[slot.tail] = fresh;
+      node.next = pool_[last].next;
+      pool_[last].next = fresh;
     }
-    slot.tail = fresh;
-    slot.count = 0;
+    last = fresh;
   }
 
   template <class Handler, class Announce>
   void drain(std::int64_t tick, Handler& handle, Announce& announce) {
     const std::size_t index = slot_of(tick);
-    prefetch(slots_[(index + 1) % kSlots].head);
-    std::uint32_t at = slots_[index].head;
-    for (;;) {
-      // Handlers may append to this very slot, and move the pool.
-      const auto filled = [&] { return at == slots_[index].tail ? slots_[index].count : kPerChunk; };
-      prefetch(links_[at]);
-      for (std::uint32_t i = 0; i < std::min(filled(), kAhead); ++i) announce(pool_[at].events[i]);
-      std::uint32_t i = 0;
-      for (; i < filled(); ++i) {
-        if (i + kAhead < filled()) announce(pool_[at].events[i + kAhead]);
-        const Event event = pool_[at].events[i];
-        handle(event);
+    while (last_[index] != kNone) {  // handlers may push into this very tick, and move the pool
+      const std::uint32_t last = std::exchange(last_[index], kNone);
+      std::uint32_t at = pool_[last].next;
+      std::uint32_t ahead = at;
+      bool announced_all = false;
+      const auto announce_next = [&] {
+        if (announced_all) return;
+        announce(pool_[ahead].event);
+        announced_all = ahead == last;
+        ahead = pool_[ahead].next;
+      };
+      for (std::uint32_t i = 0; i < kAhead; ++i) announce_next();
+      for (bool more = true; more;) {
+        announce_next();
+        const Node node = pool_[at];
+        pool_[at].next = free_;
+        free_ = at;
+        --size_;
+        more = at != last;
+        at = node.next;
+        handle(node.event);
       }
-      size_ -= i;
-      const bool last = at == slots_[index].tail;
-      const std::uint32_t next_chunk = links_[at];
-      links_[at] = free_;
-      free_ = at;
-      if (last) break;
-      at = next_chunk;
     }
-    slots_[index] = Slot{};
     occupied_[index / 64] &= ~(std::uint64_t{1} << (index % 64));
+    if (occupied_[index / 64] == 0) words_ &= ~(std::uint64_t{1} << (index / 64));
   }
 
-  void prefetch(std::uint32_t chunk) const {
-    if (chunk == kNone) return;
-    const auto* bytes = reinterpret_cast<const std::byte*>(&pool_[chunk]);
-    for (std::size_t offset = 0; offset < sizeof(Chunk); offset += 64) __builtin_prefetch(bytes + offset);
-  }
-
-  std::uint32_t take_chunk() {
+  std::uint32_t take_node() {
     if (free_ == kNone) {
       pool_.emplace_back();
-      links_.push_back(kNone);
       return static_cast<std::uint32_t>(pool_.size() - 1);
     }
-    const std::uint32_t chunk = free_;
-    free_ = links_[chunk];
-    links_[chunk] = kNone;
-    return chunk;
+    const std::uint32_t node = free_;
+    free_ = pool_[node].next;
+    return node;
   }
 
   void admit_far() {
@@ -168,29 +153,36 @@ class TimingWheel {
   }
 
   [[nodiscard]] std::int64_t next_near() const {
-    if (size_ == far_.size()) return kNever;
+    if (words_ == 0) return kNever;
     const std::size_t first = slot_of(now_);
-    for (std::size_t step = 0; step <= kSlots / 64; ++step) {
-      const std::size_t word = (first / 64 + step) % (kSlots / 64);
-      std::uint64_t bits = occupied_[word];
-      if (step == 0) bits &= ~std::uint64_t{0} << (first % 64);
-      if (step == kSlots / 64) bits &= ~(~std::uint64_t{0} << (first % 64));
-      if (bits == 0) continue;
-      const std::size_t slot = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      return now_ + static_cast<std::int64_t>((slot + kSlots - first) & (kSlots - 1));
+    const std::size_t word = first / 64;
+    const std::uint64_t here = occupied_[word] & ~std::uint64_t{0} << (first % 64);
+    std::size_t slot = 0;
+    if (here != 0) {
+      slot = word * 64 + static_cast<std::size_t>(std::countr_zero(here));
+    } else {
+      // Words behind it, then those from the beginning on, at last what it has before `first`.
+      const std::uint64_t behind = words_ & ~((std::uint64_t{2} << word) - 1);
+      const auto found = static_cast<std::size_t>(std::countr_zero(behind != 0 ? behind : words_));
+      slot = found * 64 + static_cast<std::size_t>(std::countr_zero(occupied_[found]));
     }
-    return kNever;
+    return now_ + static_cast<std::int64_t>((slot - first) & (kSlots - 1));
   }
 
-  std::array<Slot, kSlots> slots_{};
-  std::array<std::uint64_t, kSlots / 64> occupied_{};
-  std::vector<Chunk> pool_;
-  std::vector<std::uint32_t> links_;  // by chunk: the next of its slot, or of the free ones
+  // What every push and every step reads comes first.
+  std::int64_t now_ = 0;
+  std::size_t size_ = 0;
+  std::uint64_t words_ = 0;  // of occupied_, those that are not 0
+  std::vector<Node> pool_;
   std::uint32_t free_ = kNone;
   std::priority_queue<Far> far_;
-  std::int64_t now_ = 0;
   std::uint64_t sequence_ = 0;
-  std::size_t size_ = 0;
+  std::array<std::uint64_t, kWords> occupied_{};
+  std::array<std::uint32_t, kSlots> last_ = [] {
+    std::array<std::uint32_t, kSlots> none;
+    none.fill(kNone);
+    return none;
+  }();
 };
 
 }  // namespace weft

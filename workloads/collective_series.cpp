@@ -80,7 +80,9 @@ std::vector<Program> collective_series(const CollectiveSeries& series) {
     op.collective.type = series.type;
     op.collective.root = series.root;
     op.collective.send_address = op.collective.receive_address = kFirstAddress;
-    for (const std::uint32_t gpu : group) op.collective.group.push_back(GpuId{gpu});
+    std::vector<GpuId> members;
+    for (const std::uint32_t gpu : group) members.push_back(GpuId{gpu});
+    op.collective.group = std::move(members);
     for (const std::uint32_t gpu : group) {
       Program& program = programs[gpu];
       if (gpu < series.start_delay_us.size()) op.start_delay = nanoseconds(series.start_delay_us[gpu] * 1e3);

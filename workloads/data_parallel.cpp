@@ -48,7 +48,7 @@ class ProgramWriter {
   ProgramWriter(const Graph& graph, const DataParallelSpec& spec)
       : graph_(graph), spec_(spec), plan_(plan_addresses(graph)) {
     if (spec.gpus > 1) buckets_ = place_buckets(graph, spec, plan_);
-    for (std::uint32_t i = 0; i < spec.gpus; ++i) group_.push_back(GpuId{i});
+    group_ = GpuGroup::first(spec.gpus);
     std::size_t after_gradients = 0;
     for (const PlacedBucket& bucket : buckets_) {
       after_gradients = std::max<std::size_t>(after_gradients, bucket.last.value + std::size_t{1});
@@ -135,7 +135,7 @@ class ProgramWriter {
   const DataParallelSpec& spec_;
   AddressPlan plan_;
   std::vector<PlacedBucket> buckets_;
-  std::vector<GpuId> group_;
+  GpuGroup group_;
   std::size_t join_ = 0;        // the node that needs all gradients reduced
   std::vector<OpId> reducing_;  // all-reduces nobody waits for yet
   std::uint32_t sequence_ = 0;

@@ -58,6 +58,20 @@ TEST(RunEndToEnd, WritesAllFilesOfACollective) {
   EXPECT_EQ(result.at("gpus").size(), 8U);
 }
 
+// A ring on a fat tree of three levels: the host's memory grows by the GPU, and by not much.
+TEST(RunEndToEnd, AGpuMoreTakesAFewHundredKilobytes) {
+  const TemporaryFolder folder;
+  const auto peak = [&](std::uint32_t gpus) {
+    const Ran ran = weft("run '" WEFT_SOURCE_DIR "/configs/experiments/scale_fat_tree.json' --json --set gpus=" +
+                             std::to_string(gpus) + " --set workload.bytes=16384",
+                         folder);
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    return parse_json(ran.output, "result").at("engine").at("peak_rss_bytes").get<double>();
+  };
+  const double few = peak(64);
+  EXPECT_LT((peak(320) - few) / 256, 350e3);
+}
+
 TEST(RunEndToEnd, FindsTheSameBytesEveryTimeAndOnAnyNumberOfThreads) {
   const TemporaryFolder folder;
   folder.write("e.json", kCollective);

@@ -22,7 +22,9 @@ struct Plan {
     place.protocol = protocol_shape(library, protocol, true);
     place.protocol.piece_bytes = kPiece;
     place.fence = cycles(std::int64_t{7});
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) place.group.push_back(GpuId{rank + 10});
+    std::vector<GpuId> group;
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) group.push_back(GpuId{rank + 10});
+    place.group = group;
     place.buffer_end = gpu.hbm.bytes;
     place.first_flag = 100;
     const ScheduleRequest request{.bytes = bytes, .ranks = ranks, .piece_bytes = kPiece, .pieces_per_chunk = 1};

@@ -48,6 +48,7 @@ void check_size(Algorithm algorithm, ScheduleRequest r, std::int64_t elements, s
   r.root = variant % r.ranks;
   r.alternate_directions = variant % 4 < 2;
   r.pieces_per_chunk = 1 + variant % 2;
+  r.piece_bytes = variant % 4 < 2 ? 128 : 512;  // also steps that carry several parts
   const bool rings = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
   const std::uint32_t slots = rings ? r.pieces_per_chunk + 1 : 1;
   SCOPED_TRACE(testing::Message() << to_string(r.kind) << ", " << r.ranks << " ranks, " << r.channels << " channels, "
@@ -56,7 +57,19 @@ void check_size(Algorithm algorithm, ScheduleRequest r, std::int64_t elements, s
   ASSERT_NO_THROW((void)check_schedule(*make_schedule(algorithm, r), r, slots));
 }
 
-// sends_to and is_waited_for against what the steps say.
+// What skip_idle leaves out is idle, and who goes on from there comes to the end.
+void check_skipping(const CollectiveSchedule& schedule, std::uint32_t rank, std::uint32_t block, std::uint32_t group) {
+  const std::uint64_t steps = schedule.steps(rank, block, group);
+  for (std::uint64_t i = 0; i < steps; ++i) {
+    const std::uint64_t next = schedule.skip_idle(rank, block, group, i);
+    ASSERT_GE(next, i);
+    for (std::uint64_t skipped = i; skipped < std::min(next, steps); ++skipped) {
+      ASSERT_TRUE(schedule.step(rank, block, group, skipped).idle()) << skipped << " from " << i;
+    }
+  }
+}
+
+// sends_to, is_waited_for and skip_idle against what the steps say.
 void check_summary(const CollectiveSchedule& schedule) {
   for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
     for (std::uint32_t block = 0; block < schedule.blocks(rank); ++block) {
@@ -65,6 +78,7 @@ void check_summary(const CollectiveSchedule& schedule) {
                     testing::IsSupersetOf(schedule.CollectiveSchedule::sends_to(rank, block, group)));
         EXPECT_GE(schedule.is_waited_for(rank, block, group),
                   schedule.CollectiveSchedule::is_waited_for(rank, block, group));
+        check_skipping(schedule, rank, block, group);
       }
     }
   }
@@ -209,6 +223,19 @@ TEST(CollectiveAlgorithm, FoldedRanksAddTwoRounds) {
   ScheduleRequest r = request(Kind::all_reduce, 5, 4 * 128);
   r.pieces_per_chunk = 1;
   EXPECT_EQ(totals(Algorithm::halving_doubling, r).longest_chain, 2U * 2 + 2);
+}
+
+// 4096 parts of 256 B, of which a piece holds 16: 12 rounds each way, not 4095 exchanges.
+TEST(CollectiveAlgorithm, HalvingDoublingOfShortPartsTakesAStepForAPieceNotForAPart) {
+  ScheduleRequest r = request(Kind::all_reduce, 4096, std::int64_t{1} << 20);
+  r.pieces_per_chunk = 1;
+  r.piece_bytes = 4096;
+  const auto schedule = make_schedule(Algorithm::halving_doubling, r);
+  const std::uint64_t steps = schedule->steps(5, 0, 0);
+  EXPECT_EQ(steps, 2U * (4 + 255));
+  std::int64_t sent = 0;
+  for (std::uint64_t i = 0; i < steps; ++i) sent += schedule->step(5, 0, 0, i).bytes;
+  EXPECT_EQ(sent, 2 * 4095 * 256);
 }
 
 TEST(BinaryTree, SecondTreeTurnsLeavesIntoInnerNodes) {

@@ -53,6 +53,21 @@ TEST(RingCollective, SmallMessagesAreCutIntoChunksOf4KiBAndOneSlice) {
   EXPECT_EQ(sent, 2 * 10 * kKiB - 4 * kKiB - 4 * kKiB);  // of 4, 4 and 2 KiB; rank 0 sends the first two only once
 }
 
+TEST(RingCollective, LeavesOutChunksThatAShortMessageDoesNotHave) {
+  const std::uint32_t ranks = 4096;
+  const auto schedule = make_schedule(CollectiveAlgorithm::ring, {.bytes = kMiB, .ranks = ranks, .channels = 2});
+  const std::uint64_t steps = schedule->steps(7, 0, 0);
+  std::uint64_t visited = 0;
+  std::uint64_t busy = 0;
+  for (std::uint64_t i = schedule->skip_idle(7, 0, 0, 0); i < steps; i = schedule->skip_idle(7, 0, 0, i + 1)) {
+    ++visited;
+    busy += schedule->step(7, 0, 0, i).idle() ? 0 : 1;
+  }
+  EXPECT_EQ(busy, 2U * 256 - 1);     // chunks of 4 KiB, twice round, but its own that comes back summed
+  EXPECT_LE(visited, 2 * busy + 2);  // of two slices
+  EXPECT_GE(schedule->skip_idle(7, 1, 0, 0), steps);
+}
+
 TEST(RingCollective, LastLoopOfALongMessageIsCutIntoSmallerChunks) {
   const auto schedule = ring(CollectiveKind::all_reduce, 256 * kMiB + 128 * 8 * kKiB);
   EXPECT_EQ(schedule->steps(0, 0, 0), 2U * 15 * 2);

@@ -42,7 +42,7 @@ TEST(TimingWheel, LeavesEventsAtTheEndForTheNextRun) {
 
 TEST(TimingWheel, HandlesWhatHandlersPushIntoTheSameTick) {
   Wheel wheel;
-  wheel.push(5, 50);  // each pushes the next until 0: over several chunks, and the pool moves
+  wheel.push(5, 50);  // each pushes the next until 0, and the pool moves
   wheel.push(5, 0);
   std::vector<int> order;
   wheel.run_until(6, [&](int event) {
@@ -87,6 +87,9 @@ TEST(TimingWheel, FindsTheNextEventAllAroundTheWheel) {
     }
   }
 }
+
+// Thousands of chips have one each.
+TEST(TimingWheel, TakesFewKilobytesOfTheHost) { EXPECT_LE(sizeof(TimingWheel<int>), 9U << 10); }
 
 TEST(TimingWheel, RefusesThePast) {
   Wheel wheel;

@@ -59,6 +59,14 @@ std::vector<std::string> names(const Program& program) {
   return all;
 }
 
+TEST(DataParallel, ProgramsShareTheListOfGpus) {
+  const GpuGroup all = GpuGroup::first(4);
+  const GpuGroup copy = all;
+  EXPECT_EQ(copy.begin(), all.begin());
+  EXPECT_EQ(all, (GpuGroup{GpuId{0}, GpuId{1}, GpuId{2}, GpuId{3}}));
+  EXPECT_LT(GpuGroup::first(3), all);
+}
+
 TEST(GradientBuckets, CloseAtTheirLimitOrWithTheGradientThatExceedsIt) {
   EXPECT_THAT(bucket_bytes(chain({100, 100, 100}), 100, 200), ElementsAre(100, 200));
   EXPECT_THAT(bucket_bytes(chain({40, 80, 40}), 100, 200), ElementsAre(120, 40));
