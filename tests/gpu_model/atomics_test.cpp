@@ -24,7 +24,7 @@ TEST(Atomics, TakeTheWayToTheSliceTheFetchAndTheAtomicUnit) {
     const Gpu& gpu = alone.run();
     EXPECT_EQ(alone.duration(0), kBlockStart + kHit + kHbm + kSlower);
     EXPECT_EQ(alone.duration(1), kBlockStart + kHit + kSlower);
-    EXPECT_EQ(gpu.l2().hbm().statistics().read_bytes, 128);
+    EXPECT_EQ(gpu.l2().hbm_statistics().read_bytes, 128);
   }
 }
 
@@ -42,7 +42,7 @@ TEST(Atomics, LeaveALineToBeWrittenBack) {
   reads.reads = {{.base = 4 << 20, .bytes_per_block = 128}};
   AloneGpu alone(spec, program_of({kernel_op(atomics), kernel_op(reads)}));
   const Gpu& gpu = alone.run();
-  EXPECT_EQ(gpu.l2().hbm().statistics().write_bytes, 512 * 128);
+  EXPECT_EQ(gpu.l2().hbm_statistics().write_bytes, 512 * 128);
 }
 
 }  // namespace

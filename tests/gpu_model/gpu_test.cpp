@@ -132,7 +132,7 @@ TEST(Gpu, StoresPassL1By) {
   const Gpu& gpu = alone.run();
   EXPECT_TRUE(gpu.done());
   EXPECT_EQ(gpu.statistics().memory_transactions, 8);
-  EXPECT_EQ(gpu.l2().hbm().statistics().read_bytes, 0);
+  EXPECT_EQ(gpu.l2().hbm_statistics().read_bytes, 0);
 }
 
 TEST(Gpu, L1AnswersALineACycle) {
