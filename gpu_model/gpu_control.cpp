@@ -128,6 +128,8 @@ void Gpu::dispatch(std::uint32_t slot) {
       placed = place_block(slot, unit) || placed;
     }
   }
+  // Who found room for all of its blocks elsewhere had to wait for none.
+  if (kernel.next_block == kernel.blocks) ledgers_[kernel.op.value].displaced = false;
 }
 
 // A block has left the unit: kernels take the place in the order of priority and age.

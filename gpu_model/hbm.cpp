@@ -97,9 +97,9 @@ Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sec
   statistics_.read_bytes += std::int64_t{sectors} * kSectorBytes;
   double ahead = 0;
   if (communication) {
-    at.ahead.add(first, at.bus.work_end(), sectors);
+    at.ahead.add(first, at.bus.tail(), sectors);
   } else {
-    ahead = at.ahead.communication(first, at.bus.work_end());
+    ahead = at.ahead.communication(first, at.bus.tail());
   }
   std::int64_t last = 0;
   // The row before is open until the precharge; free bursts follow closely, or it is not worth the while.
@@ -127,7 +127,7 @@ void Hbm::write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors
   const std::uint32_t row = line / lines_per_row_;
   Channel& at = channels_[channel];
   statistics_.write_bytes += std::int64_t{sectors} * kSectorBytes;
-  if (communication) at.ahead.add(slot_at_or_after(bus_time(now)), at.bus.work_end(), sectors);
+  if (communication) at.queued_communication += sectors;
   std::uint32_t entry = at.queued_rows;
   while (entry > 0 && at.rows[entry - 1] != row) --entry;  // most likely the row came last
   if (entry == 0) {
@@ -170,6 +170,11 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
     start = std::max(start, slot_at_or_after(bank.open_from) - sectors);
     sectors += at.sectors[entry];
     batch[rows++] = static_cast<std::uint8_t>(entry);
+  }
+  if (at.queued_communication > 0) {  // its share of the batch, and of the turnarounds
+    const std::int64_t part = sectors * at.queued_communication / at.queued_sectors;
+    at.ahead.add(first, tail, part + 2 * turnaround_slots_ * part / sectors);
+    at.queued_communication -= static_cast<std::uint32_t>(part);
   }
   if (turned) at.bus.reopen(tail, tail + turnaround_slots_);
   for (std::uint32_t i = 0; i < rows; ++i) {

@@ -61,7 +61,7 @@ class Hbm {
   // The share of communication in what the channel has to do at `now`.
   [[nodiscard]] double communication_ahead(std::uint32_t channel, SubCycle now) {
     Channel& at = channels_[channel];
-    return at.ahead.communication(slot_at_or_after(bus_time(now)), at.bus.work_end());
+    return at.ahead.communication(slot_at_or_after(bus_time(now)), at.bus.tail());
   }
 
   // Forgets what is under way: the state of an idle memory at time 0, rows closed.
@@ -89,6 +89,7 @@ class Hbm {
     std::int64_t writes_end = -1;   // slot after the last write
     SlotCalendar<4> activations;
     std::uint32_t queued_sectors = 0;
+    std::uint32_t queued_communication = 0;  // of these
     std::uint32_t queued_rows = 0;
     std::array<std::uint32_t, kMostBatchLines> rows{};
     std::array<std::uint16_t, kMostBatchLines> sectors{};  // by queued row
