@@ -38,8 +38,7 @@ std::vector<std::vector<bool>> lanes_to_avoid(const Fabric& fabric, std::uint32_
 
 }  // namespace
 
-Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
-                 std::vector<GpuGroup> multicast_groups)
+Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<GpuGroup> multicast_groups)
     : system_(system), multicast_groups_(std::move(multicast_groups)) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
   if (work.size() == 1) {

@@ -31,12 +31,11 @@ void check_memory(const RunConfig& config, const std::vector<Program>& programs,
   result.gpus.resize(programs.size());
   const auto gpus = static_cast<std::uint32_t>(programs.size());
   const auto& cluster = config.system.network.cluster;
-  const std::int64_t buffers =
-      gpus > 1 ? communication_buffer_bytes(config.system.collectives, gpus,
-                                            !config.system.switch_reduce ? 0
-                                            : cluster                    ? cluster->gpus_per_node
-                                                                         : gpus)
-               : 0;
+  const std::int64_t buffers = gpus > 1 ? communication_buffer_bytes(config.system.collectives, gpus,
+                                                                     !config.system.switch_reduce ? 0
+                                                                     : cluster ? cluster->gpus_per_node
+                                                                               : gpus)
+                                        : 0;
   for (std::uint32_t g = 0; g < programs.size(); ++g) {
     result.gpus[g].id = g;
     if (programs[g].memory.empty()) continue;

@@ -71,6 +71,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
     private_units_ = static_cast<std::uint32_t>(units_.size());
     for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.push_back(Unit(units_[u]));
   }
+  units_.shrink_to_fit();
   l2_.make_private(work.private_parts.cache, work.private_parts.hbm);
   SubCycle notice = std::numeric_limits<SubCycle>::max();
   for (const ScriptedKernel* script : work.scripts) {

@@ -14,14 +14,14 @@ Tlb::Tlb(std::uint32_t entries, std::int64_t page_bytes)
     : page_shift_(static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(page_bytes / kLineBytes)))),
       page_mask_((LineAddress{1} << page_shift_) - 1),
       ways_(std::clamp(entries, 1U, kWays)),
-      sets_(entries / ways_),
-      entries_(entries) {
+      sets_(entries / ways_) {
   WEFT_CHECK(page_bytes >= kLineBytes && std::has_single_bit(static_cast<std::uint64_t>(page_bytes)),
              "pages of a power of two");
   WEFT_CHECK(entries == ways_ * sets_, "a multiple of 16 entries, or fewer");
 }
 
 Tlb::Found Tlb::find(LineAddress line) {
+  if (entries_.empty()) entries_.resize(std::size_t{sets_} * ways_);
   const std::uint32_t page = line >> page_shift_;
   Entry* const set = &entries_[std::size_t{page % sets_} * ways_];
   std::uint32_t at = 0;

@@ -1,5 +1,5 @@
 // Translations of addresses: sets of up to 16 pages, least recently used first out. An entry is there before its
-// translation is: who asks meanwhile waits for it. No allocation after construction.
+// translation is: who asks meanwhile waits for it.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class Tlb {
  public:
   // A multiple of 16 entries, or fewer; `page_bytes` is a power of two.
   Tlb(std::uint32_t entries, std::int64_t page_bytes);
-  [[nodiscard]] bool translates() const { return !entries_.empty(); }
+  [[nodiscard]] bool translates() const { return sets_ > 0; }
   // Whether a group of lines touches a page that its stream did not touch with the line before.
   [[nodiscard]] bool enters_page(LineAddress first, std::uint32_t count) const {
     return ((first + count - 1) & page_mask_) < count;
@@ -38,7 +38,7 @@ class Tlb {
   LineAddress page_mask_;
   std::uint32_t ways_;
   std::uint32_t sets_;
-  std::vector<Entry> entries_;  // of a set, most recently used first
+  std::vector<Entry> entries_;  // of a set, most recently used first; from the first access on
 };
 
 // The GPU's own TLB and the walks of its page table.

@@ -54,7 +54,8 @@ ChunkGrid::Cut ChunkGrid::cut(std::uint64_t loop, std::uint32_t channel) const {
     const std::int64_t share = channel * share_;
     const std::int64_t begin = share + index * parts_ * largest;
     const std::int64_t end = std::min(share + share_, covered_);
-    return {begin, std::min(largest, round_up(divide_up(std::max<std::int64_t>(1, end - begin), parts_), kLineUnit)), end};
+    return {begin, std::min(largest, round_up(divide_up(std::max<std::int64_t>(1, end - begin), parts_), kLineUnit)),
+            end};
   }
   const std::int64_t begin = index * parts_ * channels_ * largest;
   return {begin, std::min(largest, round_up(divide_up(covered_ - begin, parts_ * channels_), chunk_unit_)), covered_};

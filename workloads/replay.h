@@ -29,7 +29,8 @@ struct ReplaySpec {
 //   one, times host_time_scale: what the host waited is left out, because the replay makes it wait anew. An iteration
 //   starts at its recorded distance from the one before (Graph::iteration_starts); where that is unknown, it is taken
 //   to start with the last event of the one before.
-// - The first operation of a stream, unless it waits for others, starts as long after its issue as it did: the device was
+// - The first operation of a stream, unless it waits for others, starts as long after its issue as it did: the device
+// was
 //   busy with what had been issued before the recording, which is not replayed.
 // - A collective of the whole recorded world takes all GPUs of the run; with one GPU it is left out, its host time
 // kept. A

@@ -46,8 +46,8 @@ TEST(ResultJson, KeepsTheOrderOfTheFormat) {
   EXPECT_THAT(keys(json["gpus"][0]["memory"]),
               ElementsAre("parameters", "gradients", "optimizer", "activations", "communication", "workspace"));
   EXPECT_THAT(keys(json["gpus"][0]["compute_unit_seconds"]), ElementsAre("compute", "communication"));
-  EXPECT_THAT(keys(json["links"][0]), ElementsAre("name", "bytes", "wire_bytes", "busy_fraction", "peak_fraction", "stall_s",
-                                                   "queue_high_water_packets"));
+  EXPECT_THAT(keys(json["links"][0]), ElementsAre("name", "bytes", "wire_bytes", "busy_fraction", "peak_fraction",
+                                                  "stall_s", "queue_high_water_packets"));
   EXPECT_THAT(keys(json["switches"][0]),
               ElementsAre("name", "reduced_bytes", "multicast_bytes", "table_high_water_bytes", "table_stall_s"));
   EXPECT_THAT(keys(json["engine"]), ElementsAre("wall_s", "threads", "memory_transactions", "packets", "simulated_s",

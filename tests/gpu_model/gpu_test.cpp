@@ -159,8 +159,9 @@ TEST(Gpu, BlocksThatFitTogetherShareThePipe) {
   AloneGpu alone(small_gpu(), program_of({kernel_op(demand)}));
   const Gpu& gpu = alone.run();
   EXPECT_NEAR(alone.duration(0), 4000, 20);
-  EXPECT_NEAR(gpu.ledger(OpId{0}).stall / static_cast<double>(kCycle), 0, 20);  // queueing for it is no stall for memory
-  EXPECT_EQ(gpu.ledger(OpId{0}).held_by_pipe, 0);                               // and nobody else's doing
+  EXPECT_NEAR(gpu.ledger(OpId{0}).stall / static_cast<double>(kCycle), 0,
+              20);                                 // queueing for it is no stall for memory
+  EXPECT_EQ(gpu.ledger(OpId{0}).held_by_pipe, 0);  // and nobody else's doing
 }
 
 ProgramOp collective_op(std::uint32_t stream) {
