@@ -52,7 +52,7 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
       record.end_s = at(times.end);
       if (op.kind == ProgramOpKind::kernel) {
         record.isolated_s = to_seconds(alone.fits[o].alone);
-        record.undisturbed_s = to_seconds(alone.undisturbed[o]);
+        record.undisturbed_s = to_seconds(alone.undisturbed.durations[o]);
         record.causes =
             attribute(gpu.ledger(OpId{o}), gpu.clock(), record.end_s - record.start_s - *record.undisturbed_s);
       }
@@ -203,6 +203,11 @@ void gather(const RunConfig& config, const std::vector<Program>& programs, const
   gather_gpus(machine, result);
   gather_network(machine, result);
   gather_iterations(config, programs, result);
+  // One GPU takes the program without communication: no other has a part of its work.
+  if (result.samples_per_s) {
+    const double one_gpu = to_seconds(alone.undisturbed.end) / programs.front().iterations;
+    result.scaling_efficiency = one_gpu / result.iteration.time_s;
+  }
 }
 
 }  // namespace weft

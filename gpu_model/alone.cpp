@@ -137,7 +137,7 @@ CalibrationSummary summarise(const Program& program, const std::vector<DemandFit
   return out;
 }
 
-std::vector<Time> run_without_communication(const GpuWork& work, const GpuSpec& spec, std::int64_t& transactions) {
+UndisturbedRun run_without_communication(const GpuWork& work, const GpuSpec& spec, std::int64_t& transactions) {
   const ScriptedKernel nothing;
   GpuWork quiet = work;
   const std::vector<ProgramOp>& ops = work.program->ops;
@@ -147,14 +147,15 @@ std::vector<Time> run_without_communication(const GpuWork& work, const GpuSpec& 
   Gpu gpu(GpuId{0}, spec, quiet, LinkPorts());
   run_alone(gpu);
   WEFT_CHECK(gpu.done(), "a program without communication ends");
-  std::vector<Time> durations(ops.size());
+  UndisturbedRun run{.durations = std::vector<Time>(ops.size()), .end = Time(0)};
   for (std::uint32_t i = 0; i < ops.size(); ++i) {
-    if (ops[i].kind != ProgramOpKind::kernel) continue;
     const OpTimes& times = gpu.times()[i];
-    durations[i] = gpu.clock().to_time(times.end) - gpu.clock().to_time(times.start);
+    const Time end = gpu.clock().to_time(times.end);
+    run.end = std::max(run.end, end);
+    if (ops[i].kind == ProgramOpKind::kernel) run.durations[i] = end - gpu.clock().to_time(times.start);
   }
   transactions += gpu.statistics().memory_transactions;
-  return durations;
+  return run;
 }
 
 }  // namespace weft

@@ -38,15 +38,18 @@ struct CalibrationSummary {
 // `fits` as run_kernels_alone returns them; there may be more of them than operations.
 [[nodiscard]] CalibrationSummary summarise(const Program& program, const std::vector<DemandFit>& fits);
 
+// The program with collectives that end at once: what communication costs is measured against this.
+struct UndisturbedRun {
+  std::vector<Time> durations;  // by OpId, 0 for operations that are no kernel
+  Time end;
+};
 struct AlonePass {
-  std::vector<DemandFit> fits;    // by OpId
-  std::vector<Time> undisturbed;  // by OpId
+  std::vector<DemandFit> fits;  // by OpId
+  UndisturbedRun undisturbed;
 };
 
-// What each kernel takes in the flow of the program, but with collectives that end at once: what communication costs is
-// measured against this. By OpId, 0 for operations that are no kernel. `work` is that of the GPU whose program was run
-// alone.
-[[nodiscard]] std::vector<Time> run_without_communication(const GpuWork& work, const GpuSpec& gpu,
-                                                          std::int64_t& transactions);
+// `work` is that of the GPU whose program was run alone.
+[[nodiscard]] UndisturbedRun run_without_communication(const GpuWork& work, const GpuSpec& gpu,
+                                                       std::int64_t& transactions);
 
 }  // namespace weft

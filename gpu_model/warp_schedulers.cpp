@@ -6,6 +6,10 @@
 namespace weft {
 
 std::uint8_t WarpSchedulers::place(std::uint32_t warps) {
+  if (free_.empty()) {
+    free_.resize(std::size_t{count_} * kSlotCount, 0);
+    communication_.resize(kSlotCount);
+  }
   if (warps >= count_) return static_cast<std::uint8_t>((1U << count_) - 1);
   std::uint32_t mask = 0;
   for (std::uint32_t w = 0; w < warps; ++w) {

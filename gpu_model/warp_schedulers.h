@@ -7,7 +7,6 @@
 // between rounds. Blocks of fewer warps than sub-partitions take some of them, in turn.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <optional>
@@ -24,7 +23,7 @@ class WarpSchedulers {
   static constexpr std::uint32_t kMost = 8;
 
   WarpSchedulers(std::uint32_t schedulers, WarpPolicy policy)
-      : count_(schedulers), policy_(policy), free_(std::size_t{schedulers} * kSlotCount, 0) {}
+      : count_(schedulers), policy_(policy) {}
 
   // Warps of one block whose next round can begin.
   struct Ready {
@@ -67,13 +66,14 @@ class WarpSchedulers {
   std::uint32_t next_partition_ = 0;
   std::uint32_t last_ = ~std::uint32_t{0};  // age of who went last
   std::vector<Ready> waiting_;
+  // From the first block on, since many units never see one:
   std::vector<SubCycle> free_;  // by sub-partition and slot
   // By busiest slot: what rounds of communication took of it so far, and when the last of them is through.
   struct Communication {
     SubCycle taken = 0;
     SubCycle until = 0;
   };
-  std::array<Communication, kSlotCount> communication_{};
+  std::vector<Communication> communication_;
 };
 
 }  // namespace weft

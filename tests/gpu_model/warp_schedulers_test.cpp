@@ -127,6 +127,7 @@ TEST(WarpSchedulers, FractionsOfCyclesDoNotAddUp) {
   resident.stages = 1000;
   EXPECT_NEAR(alone(one_unit(), resident), 1000 * 2.3, 2 * kLoad + 100);
   WarpSchedulers schedulers(4, WarpPolicy::greedy_then_oldest);
+  static_cast<void>(schedulers.place(4));
   Phase phase;
   phase.compute = kCycle / 3;
   WarpSchedulers::Booked booked;
