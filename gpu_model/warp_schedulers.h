@@ -22,8 +22,7 @@ class WarpSchedulers {
  public:
   static constexpr std::uint32_t kMost = 8;
 
-  WarpSchedulers(std::uint32_t schedulers, WarpPolicy policy)
-      : count_(schedulers), policy_(policy) {}
+  WarpSchedulers(std::uint32_t schedulers, WarpPolicy policy) : count_(schedulers), policy_(policy) {}
 
   // Warps of one block whose next round can begin.
   struct Ready {
