@@ -52,7 +52,8 @@ struct WaitQueue {
 };
 
 struct Unit {
-  static constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max();
+  static constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max() / 2;
+  static_assert(tick_at_or_after(kNever) > 0, "ticks of it do not overflow");
 
   // `schedulers` of one sub-partition make an engine, whose agents take turns.
   Unit(const ComputeUnitSpec& spec, const TlbSpec& pages, WarpSchedulers pipes, SubCycle request_time,
