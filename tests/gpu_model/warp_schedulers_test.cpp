@@ -121,6 +121,18 @@ TEST(WarpSchedulers, LoadsOfLaterRoundsAreInFlightWhileOneComputes) {
   EXPECT_NEAR(alone(one_unit(), demand), 20 * 400, 2 * kLoad);
 }
 
+// The slot is free long before the round of the other kernel is over, behind its barrier.
+TEST(WarpSchedulers, AFreeSlotIsSeenWhileAnotherBlockIsAtABarrier) {
+  GpuSpec spec = one_unit();
+  spec.compute_unit.barrier_cycles = 1000;
+  KernelDemand meets = computing(40, 40 * 100);
+  meets.barrier = true;
+  const KernelDemand short_rounds = computing(400, 400 * 0.5);
+  const auto [first, second] = side_by_side(spec, meets, short_rounds);
+  EXPECT_NEAR(first, 40 * (100 + 1000), 2 * kLoad);
+  EXPECT_NEAR(second, alone(spec, short_rounds), 2 * 100);
+}
+
 TEST(WarpSchedulers, FractionsOfCyclesDoNotAddUp) {
   const KernelDemand demand = computing(1000, 1000 * 2.3);
   KernelDemand resident = demand;
