@@ -2,12 +2,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "sim/config_file.h"
+#include "tests/cli/run_weft.h"
 #include "tests/sim/temporary_folder.h"
 
 namespace weft {
@@ -15,19 +14,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-struct Ran {
-  int code = -1;
-  std::string output, errors;
-};
-
-Ran weft(const std::string& arguments, const TemporaryFolder& folder) {
-  const TemporaryFolder logs;
-  const std::string command = "cd '" + folder.path().string() + "' && '" + WEFT_BINARY + "' " + arguments + " >'" +
-                              (logs.path() / "out").string() + "' 2>'" + (logs.path() / "err").string() + "'";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(logs.path() / "out"), read_file(logs.path() / "err")};
-}
 
 // The only row of a table, or an empty object.
 Json row_of(const std::string& arguments, const TemporaryFolder& folder) {

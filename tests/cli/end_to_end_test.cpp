@@ -1,14 +1,13 @@
 // The program from outside: small simulations, the same bytes every time, and bad input that leaves nothing behind.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <sstream>
 #include <vector>
 
 #include "sim/config_file.h"
+#include "tests/cli/run_weft.h"
 #include "tests/sim/temporary_folder.h"
 #include "traces/trace_file.h"
 
@@ -17,20 +16,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-struct Ran {
-  int code = -1;
-  std::string output, errors;
-};
-
-// Runs `weft ARGUMENTS` (as a shell reads them) in `folder`.
-Ran weft(const std::string& arguments, const TemporaryFolder& folder) {
-  const TemporaryFolder logs;
-  const std::string command = "cd '" + folder.path().string() + "' && '" + WEFT_BINARY + "' " + arguments + " >'" +
-                              (logs.path() / "out").string() + "' 2>'" + (logs.path() / "err").string() + "'";
-  const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(logs.path() / "out"), read_file(logs.path() / "err")};
-}
 
 constexpr const char* kCollective = R"({"system": "hgx-h100", "gpus": 8, "all_reduce": {"algorithm": "in_switch"},
   "workload": {"collective": "all_reduce", "bytes": 1048576}})";
