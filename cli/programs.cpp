@@ -93,6 +93,23 @@ double nic_GBps_of_gpu(const NetworkSpec& network) {
   return static_cast<double>(cluster.link.bandwidth.count()) * 1e-9 * cluster.nics_per_node / cluster.gpus_per_node;
 }
 
+// Why switches cannot reduce a collective whose group would have this number, in words; empty: they can.
+std::string why_not_in_switch(const SystemSpec& system, const CollectiveDemand& demand, std::uint32_t group) {
+  if (!system.switch_reduce) return "no switch reduces";
+  const ReduceSpec& reduce = *system.switch_reduce;
+  if (reduce.adders.lanes_of(demand.type) == 0) {
+    return fmt::format("the switches' adders have no lanes for {}", to_string(demand.type));
+  }
+  if (reduce.max_groups > 0 && group >= reduce.max_groups) {
+    return fmt::format("the switches know {} groups at most", reduce.max_groups);
+  }
+  const std::size_t most = system.network.cluster ? system.network.cluster->gpus_per_node : demand.group.size();
+  if (std::min(most, demand.group.size()) > reduce.fan_in) {
+    return fmt::format("an entry counts {} GPUs at most", reduce.fan_in);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {
@@ -117,15 +134,16 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
     }
   }
   const auto& cluster = config.system.network.cluster;
-  const std::uint32_t gpus_per_node = cluster ? cluster->gpus_per_node : static_cast<std::uint32_t>(programs.size());
+  const auto gpus = static_cast<std::uint32_t>(programs.size());
+  const std::uint32_t gpus_per_node = cluster ? cluster->gpus_per_node : gpus;
   CollectiveContext context{.gpu = &config.system.gpu,
                             .library = &config.system.collectives,
-                            .switch_reduces = config.system.switch_reduce.has_value(),
                             .links_per_gpu = links_of_gpu(config.system.network),
                             .gpus_per_node = gpus_per_node,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
                             .nic_GBps = nic_GBps_of_gpu(config.system.network)};
-  std::vector<std::shared_ptr<const RingOrders>> rings;  // by group
+  std::vector<std::pair<GpuGroup, std::shared_ptr<const RingOrders>>> rings;
+  std::vector<std::pair<GpuGroup, DataType>> multicasts;  // by number
   collectives_.reserve(order.size());
   for (const Key& key : order) {
     const auto& members = meetings[key];
@@ -137,15 +155,20 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
     Collective collective;
     collective.members = members;
     if (demand.group.size() > 1) {
-      const auto known = std::find(groups_.begin(), groups_.end(), demand.group);
-      context.multicast_group = static_cast<std::uint16_t>(known - groups_.begin());
-      if (known == groups_.end()) {
-        groups_.push_back(demand.group);
-        rings.push_back(
-            rings_of_group(config.system.network, static_cast<std::uint32_t>(programs.size()), demand.group));
+      auto ring = std::find_if(rings.begin(), rings.end(), [&](const auto& r) { return r.first == demand.group; });
+      if (ring == rings.end()) {
+        ring = rings.emplace(ring, demand.group, rings_of_group(config.system.network, gpus, demand.group));
       }
-      context.ring_orders = rings[context.multicast_group];
+      context.ring_orders = ring->second;
+      const std::pair multicast{demand.group, demand.type};
+      const auto known = std::find(multicasts.begin(), multicasts.end(), multicast);
+      context.multicast_group = static_cast<std::uint16_t>(known - multicasts.begin());
+      context.why_not_in_switch = why_not_in_switch(config.system, demand, context.multicast_group);
       collective.plan = plan_collective(context, demand, config.collective, flags_);
+      if (known == multicasts.end() && collective.plan.algorithm == kInSwitch) {
+        multicasts.push_back(multicast);
+        multicast_groups_.push_back({demand.group.members(), demand.type});
+      }
       flags_ += collective.plan.flags;
     }
     collectives_.push_back(std::move(collective));

@@ -164,12 +164,49 @@ void gpu_fields(Fields& f, GpuSpec& gpu) {
                               gpu.l2.slices, gpu.hbm.channels));
 }
 
+const EnumNames<TableArbitration>& table_arbitration_names() {
+  static const EnumNames<TableArbitration> names{{TableArbitration::fifo, "fifo"},
+                                                 {TableArbitration::round_robin, "round_robin"}};
+  return names;
+}
+
+const EnumNames<InSwitchForm>& in_switch_form_names() {
+  static const EnumNames<InSwitchForm> names{{InSwitchForm::pull, "pull"}, {InSwitchForm::push, "push"}};
+  return names;
+}
+
+// As many lanes of a type as its elements fill the adder, where nothing else is said.
+template <class Fields>
+void adder_fields(Fields& f, AdderSpec& adders) {
+  f.count("per_port", adders.per_port, 1, 1024, Presence::optional);
+  f.count("bits", adders.bits, 8, 65536);
+  f.clock_MHz("clock_MHz", adders.clock, 1, 1e5);
+  if constexpr (Fields::kReads) {
+    for (std::size_t type = 0; type < kDataTypes; ++type) {
+      adders.lanes[type] = adders.bits / static_cast<std::uint32_t>(8 * bytes_per_element(static_cast<DataType>(type)));
+    }
+  }
+  f.object(
+      "lanes",
+      [&](auto& lanes) {
+        for (std::size_t type = 0; type < kDataTypes; ++type) {
+          lanes.count(to_string(static_cast<DataType>(type)), adders.lanes[type], 0, 65536, Presence::optional);
+        }
+      },
+      Presence::optional);
+}
+
 template <class Fields>
 void reduce_fields(Fields& f, ReduceSpec& reduce) {
   f.count("entry_bytes", reduce.entry_bytes, 1, 65536);
   f.count("table_bytes_per_port", reduce.table_bytes_per_port, reduce.entry_bytes, std::int64_t{1} << 40);
-  f.number("adds_per_second", reduce.adds_per_second, 1, 1e18);
+  f.object("adders", [&](auto& adders) { adder_fields(adders, reduce.adders); });
   f.time_ns("latency_ns", reduce.latency, 0, kMaxTimeNs);
+  f.choice("arbitration", reduce.arbitration, table_arbitration_names(), Presence::optional);
+  f.count("group_entries", reduce.group_entries, 0, 1 << 24, Presence::optional);
+  f.count("max_groups", reduce.max_groups, 0, 65535, Presence::optional);
+  f.count("fan_in", reduce.fan_in, 2, 255, Presence::optional);
+  f.time_ns("timeout_ns", reduce.timeout, 0, kMaxTimeNs, Presence::optional);
 }
 
 template <class Fields>
@@ -201,6 +238,9 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
     in_switch.time_ns("start_latency_ns", collectives.in_switch.start_latency, 0, kMaxTimeNs, Presence::optional);
     in_switch.time_ns("poll_ns", collectives.in_switch.poll, 0, kMaxTimeNs, Presence::optional);
     in_switch.count("registered_channels", collectives.in_switch.registered_channels, 1, 1024, Presence::optional);
+    in_switch.choice("form", collectives.in_switch.form, in_switch_form_names(), Presence::optional);
+    in_switch.count("waves", collectives.in_switch.waves, 0, 4096, Presence::optional);
+    in_switch.count("wave_bytes", collectives.in_switch.wave_bytes, 128, std::int64_t{1} << 40, Presence::optional);
   });
   f.object(
       "tuner",
@@ -249,6 +289,12 @@ SystemSpec read_system(JsonReader reader) {
     reader.fail("switch_reduce", "expected no reducing hardware in a network without switches, got one");
   }
   const CollectiveSpec& collectives = system.collectives;
+  if (system.switch_reduce && collectives.in_switch.form == InSwitchForm::push &&
+      system.switch_reduce->timeout == Time(0)) {
+    reader.fail("switch_reduce",
+                "expected timeout_ns above 0 where sums are pushed, got none: what comes after an "
+                "eviction would wait for ever");
+  }
   const ComputeUnitSpec& unit = system.gpu.compute_unit;
   if (collectives.shared_memory_bytes + unit.reserved_shared_memory_bytes > unit.shared_memory_bytes) {
     reader.fail("collectives", fmt::format("expected a block that fits on a compute unit with {} B of shared memory, "

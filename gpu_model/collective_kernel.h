@@ -15,8 +15,10 @@
 
 namespace weft {
 
+inline constexpr const char* kInSwitch = "in_switch";
+
 struct CollectivePlan {
-  std::string algorithm;  // "in_switch", as CollectiveAlgorithm's names, or a user's
+  std::string algorithm;  // kInSwitch, as CollectiveAlgorithm's names, or a user's
   std::string protocol;   // "Simple" | "LL" | "LL128"
   std::uint32_t channels = 0;
   std::uint32_t flags = 0;            // counters it uses on every GPU, from `first_flag`
@@ -43,7 +45,7 @@ struct CollectiveWish {
 struct CollectiveContext {
   const GpuSpec* gpu = nullptr;
   const CollectiveSpec* library = nullptr;
-  bool switch_reduces = false;
+  std::string why_not_in_switch = "no switch reduces";  // in words; empty: switches can reduce this collective
   std::uint32_t links_per_gpu = 0;
   std::uint32_t gpus_per_node = 0;                          // as many, by number, are one node
   Bandwidth link;                                           // of one, each way

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "gpu_model/frontend.h"
@@ -294,6 +295,7 @@ class Gpu final : public Chip {
   void count_flag(std::uint32_t flag);
   void on_egress(const Event& event);
   void on_ingress(const Packet& packet, std::uint16_t bundle);
+  void on_sum(const Packet& packet, std::uint16_t bundle);  // gpu_sums.cpp
   void send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when);
   void acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when);
   std::uint32_t acknowledgement_of(std::uint32_t collector);
@@ -361,6 +363,7 @@ class Gpu final : public Chip {
   SubCycle sram_line_time_ = 0;
   SubCycle sram_latency_ = 0;
   SubCycle sram_free_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
 };
 
