@@ -15,11 +15,12 @@ namespace {
 constexpr std::int64_t kSize = 1 << 20;
 
 // 8 GPUs, and planes of 4 leaf and 2 spine switches.
-RunConfig small_tree(const std::string& form, std::int64_t table_bytes, const std::string& kind = "all_reduce") {
+RunConfig small_tree(const std::string& form, std::int64_t table_bytes, const std::string& kind = "all_reduce",
+                     std::int64_t bytes = kSize) {
   const Json document{{"system", {{"base", "klenk16"}, {"max_gpus", 8}}},
                       {"gpus", 8},
                       {"network", {{"tree", {{"levels", 2}, {"radix", 4}}}}},
-                      {"workload", {{"collective", kind}, {"bytes", kSize}}},
+                      {"workload", {{"collective", kind}, {"bytes", bytes}}},
                       {"all_reduce", {{"algorithm", "in_switch"}, {"registered", true}}},
                       {"collectives", {{"in_switch", {{"form", form}, {"waves", 4}, {"wave_bytes", 65536}}}}},
                       {"switch_reduce", {{"table_bytes_per_port", table_bytes}}}};
@@ -111,6 +112,36 @@ TEST(SwitchLevelsFormula, ReduceScatterSendsEachLineUpOnce) {
   expect_bytes(ran.bytes.at("gpus->"), 8.0 * kSize);
   expect_bytes(ran.bytes.at("->gpus"), kSize);
   expect_bytes(ran.bytes.at("between"), 4.0 * kSize);  // up for the other leaves 3/4, down its own 1/4
+}
+
+// Other collectives: payload in units of what a rank gives, or of what the root has.
+void expect_bytes_of(const std::string& kind, double out, double in, double between) {
+  const std::int64_t size = kind == "all_gather" ? kSize / 8 : kSize;  // enough that flags are few
+  const Ran ran(small_tree("pull", 1 << 20, kind, size));
+  ASSERT_TRUE(ran.finished);
+  EXPECT_EQ(ran.scripts.collectives().front().plan.algorithm, kInSwitch);
+  const auto near = [&](const char* where, double units) {
+    EXPECT_NEAR(static_cast<double>(ran.bytes.at(where)), units * static_cast<double>(size),
+                0.05 * units * static_cast<double>(size))
+        << where;
+  };
+  near("gpus->", out);
+  near("->gpus", in);
+  near("between", between);
+}
+
+TEST(SwitchLevelsFormula, AllGatherSendsEachPartUpOnce) { expect_bytes_of("all_gather", 8, 64, 4 * (2 + 6)); }
+
+TEST(SwitchLevelsFormula, BroadcastGoesUpOnceAndDownToTheOtherLeaves) { expect_bytes_of("broadcast", 1, 8, 1 + 3); }
+
+TEST(SwitchLevelsFormula, ReduceGoesUpFromTheOtherLeavesAndDownOnce) { expect_bytes_of("reduce", 8, 1, 3 + 1); }
+
+TEST(SwitchLevels, ABarrierIsAFlagOfEachRankToAll) {
+  const Ran ran(small_tree("pull", 1 << 20, "barrier", 0));
+  ASSERT_TRUE(ran.finished);
+  const std::uint32_t channels = ran.scripts.collectives().front().plan.channels;
+  EXPECT_EQ(ran.bytes.at("gpus->"), 8 * 16 * channels);
+  EXPECT_EQ(ran.bytes.at("->gpus"), 8 * 8 * 16 * channels);
 }
 
 TEST(SwitchLevels, APushThatARankIsLateForWaitsInTheTable) {
