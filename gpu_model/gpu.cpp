@@ -24,7 +24,7 @@ WarpSchedulers engine_pipes() { return {1, WarpPolicy::round_robin}; }
 SubCycle hit_latency(const GpuSpec& spec) { return cycles(std::int64_t{spec.l2.hit_latency_cycles}); }
 }  // namespace
 
-Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
+Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, MessageEndpointSpec message)
     : id_(id),
       spec_(spec),
       clock_(spec.clock),
@@ -32,6 +32,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
       frontend_(*work.program, spec.launch, work.host, clock_),
       l2_(spec.l2, spec.hbm, spec.clock),
       ports_(std::move(ports)),
+      message_(std::move(message)),
       request_latency_(static_cast<SubCycle>(static_cast<double>(hit_latency(spec)) * kRequestShare)),
       l1_latency_(cycles(std::int64_t{spec.compute_unit.l1_latency_cycles})),
       l1_line_time_(cycles(static_cast<double>(kLineBytes) / spec.compute_unit.l1_bytes_per_cycle)),
@@ -222,6 +223,17 @@ void Gpu::handle(const Event& event) {
       on_ingress(packet, event.gpu);
       return;
     }
+    case EventKind::chunk_sum_at_l2: {
+      const Packet packet = packets_[event.agent];
+      free_packets_.push_back(event.agent);
+      on_chunk_sum_at_l2(packet, event.gpu);
+      return;
+    }
+    case EventKind::message_timeout:
+      message_timer_runs_ = false;
+      message_.send_again(clock_.to_time(now()), sending_);
+      send_chunks();
+      return;
     case EventKind::flush_acknowledge:
       acknowledgements_[event.agent].timer_runs = false;
       flush_acknowledge(event.agent, now());

@@ -17,6 +17,7 @@
 #include "gpu_model/link_ports.h"
 #include "gpu_model/phase.h"
 #include "gpu_model/unit.h"
+#include "network/message_endpoint.h"
 #include "sim/engine.h"
 #include "sim/timing_wheel.h"
 
@@ -63,7 +64,8 @@ struct GpuStatistics {
 
 class Gpu final : public Chip {
  public:
-  Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports);
+  // `message`: its places in the trees of routers that sum.
+  Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, MessageEndpointSpec message = {});
 
   void advance(Time until) override;
   [[nodiscard]] Time next_activity() const override;
@@ -79,6 +81,7 @@ class Gpu final : public Chip {
   // Before the first advance(): starts with what another L2 of the same kind holds.
   void set_l2(const L2Cache& l2) { l2_ = l2; }
   [[nodiscard]] const LinkPorts& ports() const { return ports_; }
+  [[nodiscard]] const MessageStatistics& messages() const { return message_.statistics(); }
   [[nodiscard]] const ClockDomain& clock() const { return clock_; }
 
  private:
@@ -99,6 +102,8 @@ class Gpu final : public Chip {
     egress,        // a request of an agent at the link ports
     egress_reply,  // a reply to another GPU there
     ingress,       // a packet that came by a link, at the GPU's edge
+    chunk_sum_at_l2,
+    message_timeout,
     flush_acknowledge,
     host_step,
     store_credit,  // stores of a unit at its limit are done
@@ -296,6 +301,12 @@ class Gpu final : public Chip {
   void on_egress(const Event& event);
   void on_ingress(const Packet& packet, std::uint16_t bundle);
   void on_sum(const Packet& packet, std::uint16_t bundle);  // gpu_sums.cpp
+  // gpu_messages.cpp: contributions to sums of routers
+  void on_contributions(const Event& event);
+  void on_chunk_sum(const Packet& packet, std::uint16_t bundle);
+  void on_chunk_sum_at_l2(const Packet& packet, std::uint16_t bundle);
+  void send_chunks();
+
   void send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when);
   void acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when);
   std::uint32_t acknowledgement_of(std::uint32_t collector);
@@ -315,6 +326,9 @@ class Gpu final : public Chip {
   Frontend frontend_;
   L2Cache l2_;
   LinkPorts ports_;
+  MessageEndpoint message_;
+  std::vector<MessageEndpoint::Sending> sending_;
+  bool message_timer_runs_ = false;
   TimingWheel<Event> wheel_;
 
   SubCycle request_latency_;   // unit or link port to L2 slice

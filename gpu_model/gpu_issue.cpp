@@ -154,7 +154,9 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
   bool by_port = true;
   if (stream.target != Target::local) {
     const bool multicast = stream.target == Target::multicast;
+    const bool tree = stream.target == Target::tree;
     event.packet = is_load ? (multicast ? PacketKind::multicast_read : PacketKind::read)
+                   : tree  ? PacketKind::contribution
                            : (multicast     ? (stream.adds ? PacketKind::push : PacketKind::multicast_write)
                               : stream.adds ? PacketKind::update
                                             : PacketKind::write);

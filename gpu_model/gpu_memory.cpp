@@ -118,6 +118,10 @@ void Gpu::count_flag(std::uint32_t index) {
 }
 
 void Gpu::on_egress(const Event& event) {
+  if (event.packet == PacketKind::contribution) {
+    on_contributions(event);
+    return;
+  }
   Packet packet;
   packet.kind = event.packet;
   packet.agent = event.agent;
@@ -196,11 +200,15 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
     case PacketKind::partial_sum:
       on_sum(packet, bundle);
       return;
+    case PacketKind::chunk_sum:
+      on_chunk_sum(packet, bundle);
+      return;
     case PacketKind::push:
+    case PacketKind::contribution:
     case PacketKind::partial_reply:
       break;
   }
-  throw InternalError("a push or a partial reply came to a GPU");
+  throw InternalError("a push, a contribution or a partial reply came to a GPU");
 }
 
 // The lines of a packet go to where they belong. `started`: the last of them was taken.

@@ -39,6 +39,8 @@ class LinkPorts {
     std::uint8_t lane = 0;
   };
   [[nodiscard]] Lane lane_of(LineAddress line, std::uint16_t destination) const;
+  // By which a chunk leaves for its tree, so that chunks of one lane keep their order.
+  [[nodiscard]] Lane lane_of_chunk(std::uint32_t bundle, std::uint32_t chunk) const { return lane_in(bundle, chunk); }
   // The bundle that the answer to a packet which came in by `bundle` leaves by is the same one.
   [[nodiscard]] std::size_t size() const { return transmitters_.size(); }
   [[nodiscard]] bool empty() const { return transmitters_.empty(); }

@@ -17,14 +17,15 @@ namespace weft {
 
 inline constexpr std::uint32_t kNoFlag = ~std::uint32_t{0};
 
+// tree, of a store only: a contribution to the routers that sum; each block's lines are a stream of its own.
 // launch, of a post only: the flag is a number among the kernels that the script may launch.
-enum class Target : std::uint8_t { local, remote, multicast, launch };
+enum class Target : std::uint8_t { local, remote, multicast, tree, launch };
 
 // Consecutive lines that a phase reads or writes.
 struct LineStream {
   LineAddress first = 0;
   std::uint32_t lines = 0;
-  std::uint16_t gpu = 0;  // of remote; of multicast, the group
+  std::uint16_t gpu = 0;  // of remote; of multicast and tree, the group
   Target target = Target::local;
   bool through_l1 = false;
   bool adds = false;                // a remote store that the other GPU's memory adds to what stands there

@@ -8,13 +8,40 @@
 
 namespace weft {
 
-Fabric::Fabric(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin)
+Fabric::Fabric(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin, const AggregationPlan& plan)
     : network_(make_network(spec, gpus, origin)), wires_(topology().cables().size() * 2) {
   for (const LinkSpec& link : topology().classes()) timings_.push_back(std::make_shared<const LinkTiming>(link));
-  build_routers(spec);
+  for (const AggregationGroup& group : plan.groups) {
+    trees_.push_back(make_aggregation_tree(topology(), group, static_cast<std::uint32_t>(trees_.size())));
+  }
+  build_routers(spec, plan);
 }
 
-void Fabric::build_routers(const NetworkSpec& spec) {
+// A router's places in all trees; none where it is on none.
+RouterTrees Fabric::trees_at(std::uint32_t node, const AggregationPlan& plan) const {
+  RouterTrees at;
+  bool sums = false;
+  for (std::size_t g = 0; g < trees_.size(); ++g) {
+    const auto& routers = trees_[g].routers;
+    const auto found =
+        std::lower_bound(routers.begin(), routers.end(), node, [](const auto& r, std::uint32_t n) { return r.first < n; });
+    if (found == routers.end() || found->first != node) continue;
+    at.places.resize(trees_.size());
+    at.places[g] = found->second;
+    sums = sums || found->second.contributors > 0;
+  }
+  if (at.places.empty()) return at;
+  at.loss = plan.loss;
+  if (!sums) return at;
+  std::uint32_t lanes = 0;
+  for (std::uint32_t p = 0; p < topology().nodes()[node].ports; ++p) {
+    lanes += topology().cables()[topology().out(node, p).cable].lanes;
+  }
+  at.aggregator = plan.make_aggregator(plan.groups, at.places, lanes);
+  return at;
+}
+
+void Fabric::build_routers(const NetworkSpec& spec, const AggregationPlan& plan) {
   const Topology& topology = network_->topology;
   router_of_.resize(topology.nodes().size(), 0);
   const auto tree_domain = [&](std::uint32_t node) { return spec.cluster && topology.nodes()[node].level > 0; };
@@ -37,7 +64,7 @@ void Fabric::build_routers(const NetworkSpec& spec) {
     if (node.kind == TopologyNodeKind::nic) timing.latency = spec.cluster->nic_latency;
     router_of_[n] = static_cast<std::uint32_t>(routers_.size());
     routers_.push_back(std::make_unique<Router>(timing, spec.routing.choice, n, network_->routing(n), std::move(ports),
-                                                network_->vc_classes[domain]));
+                                                network_->vc_classes[domain], trees_at(n, plan)));
   }
 }
 

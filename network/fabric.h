@@ -15,8 +15,8 @@ namespace weft {
 
 class Fabric {
  public:
-  // Throws InputError as make_network() does.
-  Fabric(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin = {});
+  // Throws InputError as make_network(), make_aggregation_tree() and the plan's aggregators do.
+  Fabric(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin = {}, const AggregationPlan& plan = {});
 
   [[nodiscard]] const Network& network() const { return *network_; }
   [[nodiscard]] const Topology& topology() const { return network_->topology; }
@@ -34,6 +34,9 @@ class Fabric {
   // The router at a node that is one.
   [[nodiscard]] const Router& router_at(std::uint32_t node) const { return *routers_[router_of_[node]]; }
 
+  // By group of the plan.
+  [[nodiscard]] const std::vector<AggregationTree>& trees() const { return trees_; }
+
   // The smallest latency of a link: the engine's window.
   [[nodiscard]] Time window() const;
   // Adds the routers, and all wires; the chips of other nodes, given by `chip_at(node)`, have been added.
@@ -44,12 +47,14 @@ class Fabric {
 
  private:
   [[nodiscard]] LinkWires& wires(LinkId link) { return wires_[link.cable * 2 + link.direction]; }
-  void build_routers(const NetworkSpec& spec);
+  void build_routers(const NetworkSpec& spec, const AggregationPlan& plan);
+  [[nodiscard]] RouterTrees trees_at(std::uint32_t node, const AggregationPlan& plan) const;
 
   std::unique_ptr<Network> network_;
   std::vector<LinkWires> wires_;                            // by cable and direction
   std::vector<std::shared_ptr<const LinkTiming>> timings_;  // by class of links
   mutable std::vector<std::pair<std::pair<std::uint8_t, double>, std::shared_ptr<const LinkTiming>>> degraded_;
+  std::vector<AggregationTree> trees_;
   std::vector<std::unique_ptr<Router>> routers_;
   std::vector<std::uint32_t> router_of_;  // by node
 };

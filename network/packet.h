@@ -24,9 +24,11 @@ enum class PacketKind : std::uint8_t {
   push,             // request to a reducing switch: `count` contributions to a sum that goes to all members
   multicast_sum,    // request to a switch, or from it: a pushed sum for every member; not acknowledged
   partial_sum,      // request from a switch to a sum's home GPU: `count` contributions of `agent` in all
+  contribution,     // request to the routers of a group's tree: one of those to the sum of a chunk
   read_reply,       // response: payload
   partial_reply,    // response of a member to the switch that asked it for multicast_read
   acknowledge,      // response: `count` writes have been done
+  chunk_sum,        // response down that tree, to all members: the sum of all contributions to a chunk
 };
 
 // Requests may wait for responses, never the other way round: two virtual channels keep them from blocking each other.
@@ -38,6 +40,11 @@ constexpr VirtualChannel virtual_channel(PacketKind kind) {
   return kind >= PacketKind::read_reply ? VirtualChannel::response : VirtualChannel::request;
 }
 
+// Both go along the tree of their group, not by destination.
+constexpr bool in_tree(PacketKind kind) { return kind == PacketKind::contribution || kind == PacketKind::chunk_sum; }
+
+// A contribution or chunk_sum has the chunk's number in `entry`, that of its stream in `source`, the group in
+// `destination`, and in `agent` its place among the contributors to the next sum.
 struct Packet {
   Time when;                      // arrival of the last flit at the next chip
   LineAddress line = 0;           // or the flag

@@ -15,7 +15,7 @@ std::uint32_t vc_index(VirtualChannel channel, std::uint32_t vc_class) {
 }  // namespace
 
 Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, const Routing& routing,
-               std::vector<RouterPort> ports, std::uint32_t vc_classes)
+               std::vector<RouterPort> ports, std::uint32_t vc_classes, RouterTrees trees)
     : spec_(spec),
       choice_(choice),
       node_(node),
@@ -23,7 +23,8 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
       classes_(vc_classes),
       words_(0),
       routing_(&routing),
-      ports_(std::move(ports)) {
+      ports_(std::move(ports)),
+      trees_(std::move(trees)) {
   for (std::uint32_t p = 0; p < ports_.size(); ++p) {
     const RouterPort& port = ports_[p];
     first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
@@ -45,9 +46,12 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
     }
   }
   first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
-  queues_.resize(outputs_.size() << vc_shift_);
+  const std::size_t inputs = outputs_.size() * (trees_.places.empty() ? 1 : 2);
+  first_internal_ = static_cast<std::uint32_t>(outputs_.size() << vc_shift_);
+  queues_.resize(inputs << vc_shift_);
   head_vc_.resize(queues_.size());
-  input_free_.resize(outputs_.size());
+  input_free_.resize(inputs);
+  if (trees_.aggregator) slot_waiters_.resize(trees_.aggregator->slots());
   words_ = static_cast<std::uint32_t>((queues_.size() + 63) / 64);
   requests_.resize(outputs_.size() * words_);
 }
@@ -88,28 +92,44 @@ void Router::receive_credits(std::uint32_t port) {
 
 void Router::receive_packets(std::uint32_t port) {
   ports_[port].in->packets.receive([&](const Packet& packet) {
-    if (free_slots_.empty()) {
-      free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
-      slots_.emplace_back();
-    }
-    const std::uint32_t index = free_slots_.back();
-    free_slots_.pop_back();
-    Slot& slot = slots_[index];
-    slot.packet = packet;
-    slot.queue = place(first_lane_[port] + packet.lane, vc_index(virtual_channel(packet.kind), packet.vc_class));
-    ++held_;
+    const std::uint32_t index = take_slot(
+        packet, place(first_lane_[port] + packet.lane, vc_index(virtual_channel(packet.kind), packet.vc_class)));
     wheel_.push((packet.when.count() + spec_.latency.count() + kTick.count() - 1) >> kTickShift, index);
   });
+}
+
+std::uint32_t Router::take_slot(const Packet& packet, std::uint32_t queue) {
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
+  }
+  const std::uint32_t index = free_slots_.back();
+  free_slots_.pop_back();
+  slots_[index].packet = packet;
+  slots_[index].queue = queue;
+  ++held_;
+  return index;
 }
 
 void Router::arrive(std::uint32_t index) {
   Slot& slot = slots_[index];
   slot.packet.when = now();
+  if (in_tree(slot.packet.kind)) [[unlikely]] {
+    if (!taken_by_tree(index)) enqueue(index);
+    return;
+  }
   const Hops hops = routing_->next(node_, queue_port_[slot.queue], slot.packet);
   slot.output = choose(hops, slot.packet);
-  Output& out = outputs_[slot.output];
+  const Output& out = outputs_[slot.output];
   const std::uint32_t vc_class = out.terminal ? 0 : std::min<std::uint32_t>(hops.vc_class, classes_ - 1);
   slot.vc = vc_index(virtual_channel(slot.packet.kind), vc_class);
+  enqueue(index);
+}
+
+// Behind those of its queue, which knows its output.
+void Router::enqueue(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  Output& out = outputs_[slot.output];
   slot.next = kNone;
   ++out.waiting;
   if (out.waiting > out.statistics.queue_high_water) out.statistics.queue_high_water = out.waiting;
@@ -216,10 +236,12 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
   --out.waiting;
   --held_;
 
-  const std::uint32_t vc_in = vc_of(queue);
-  const RouterPort& in = ports_[queue_port_[queue]];
-  in.out->credits.send({start + in.latency, slot.packet.lane, static_cast<VirtualChannel>(vc_in % kVirtualChannels),
-                        static_cast<std::uint8_t>(vc_in / kVirtualChannels)});
+  if (!is_internal(queue)) [[likely]] {
+    const std::uint32_t vc_in = vc_of(queue);
+    const RouterPort& in = ports_[queue_port_[queue]];
+    in.out->credits.send({start + in.latency, slot.packet.lane, static_cast<VirtualChannel>(vc_in % kVirtualChannels),
+                          static_cast<std::uint8_t>(vc_in / kVirtualChannels)});
+  }
   Packet sent = slot.packet;
   sent.when = start + duration + timing.spec().latency;
   sent.lane = out.lane;
@@ -240,7 +262,7 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
 
 std::vector<Router::Blocked> Router::blocked() const {
   std::vector<Blocked> all;
-  for (std::uint32_t q = 0; q < queues_.size(); ++q) {
+  for (std::uint32_t q = 0; q < first_internal_; ++q) {
     if (queues_[q].head == kNone) continue;
     const Slot& head = slots_[queues_[q].head];
     const Output& out = outputs_[head.output];

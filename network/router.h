@@ -9,12 +9,16 @@
 // Packets of one path and virtual channel keep their order. With spray and adaptive routing, packets of one address may
 // pass each other; what a program relies on still holds, since a sender's fence waits for all acknowledgements before
 // it posts a flag.
+//
+// A router on the tree of a group takes contributions out of their queues as they come, and holds their places only
+// while they wait for a slot. What it sends of its own waits in queues behind the outputs, which slots bound.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "network/aggregator.h"
 #include "network/lane.h"
 #include "network/routing.h"
 #include "sim/engine.h"
@@ -34,7 +38,7 @@ class Router final : public Chip {
  public:
   // `node` is this router's in `routing`, which outlives it. `vc_classes` of each message class.
   Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, const Routing& routing,
-         std::vector<RouterPort> ports, std::uint32_t vc_classes);
+         std::vector<RouterPort> ports, std::uint32_t vc_classes, RouterTrees trees = {});
 
   void advance(Time until) override;
   [[nodiscard]] Time next_activity() const override;
@@ -45,6 +49,11 @@ class Router final : public Chip {
     return outputs_[first_lane_[port] + lane].statistics;
   }
   [[nodiscard]] bool holds_packets() const { return held_ > 0; }
+  // Null: it does not sum.
+  [[nodiscard]] const Aggregator* aggregator() const { return trees_.aggregator.get(); }
+  // Payload of packets of trees that it sent, less that of those that came: what copies added and sums and losses took.
+  [[nodiscard]] std::int64_t added_bytes() const { return added_bytes_; }
+  [[nodiscard]] std::int64_t lost_packets() const { return lost_; }
 
   // The first packet of a queue and what it waits for: places in buffers, here and at the next router.
   struct Blocked {
@@ -106,6 +115,18 @@ class Router final : public Chip {
   [[nodiscard]] Grant arbitrate(std::uint32_t output) const;
   void send(std::uint32_t output, std::uint32_t queue, Time from);
   [[nodiscard]] Time now() const { return Time(wheel_.now() << kTickShift); }
+  std::uint32_t take_slot(const Packet& packet, std::uint32_t queue);
+  void enqueue(std::uint32_t slot);
+
+  // router_aggregation.cpp: packets of trees
+  [[nodiscard]] bool is_internal(std::uint32_t queue) const { return queue >= first_internal_; }
+  bool taken_by_tree(std::uint32_t slot);
+  void contribution_came(std::uint32_t slot);
+  void sum_came(const Packet& sum);
+  void wake(std::uint32_t aggregator_slot);
+  void pass_on(const Packet& packet, std::uint32_t port, Time when);
+  void leave_queue(std::uint32_t slot);
+  [[nodiscard]] std::uint32_t tree_output(const Packet& packet, std::uint32_t port) const;
 
   // The tick of the event queue is 0.52 ns, as a switch's: passage through the router is rounded up to it, lanes keep
   // exact times.
@@ -135,6 +156,16 @@ class Router final : public Chip {
   std::vector<Time> credit_times_;
   TimingWheel<Event, 1024> wheel_;
   Inbox inbox_;
+
+  RouterTrees trees_;
+  // Queues from here on hold what this router sends of its own, one for each lane out; behind them, that of sums that
+  // become complete here.
+  std::uint32_t first_internal_ = 0;
+  std::vector<std::vector<std::uint32_t>> slot_waiters_;  // by slot of the aggregator: contributions to later chunks
+  std::vector<std::uint32_t> woken_;
+  std::int64_t added_bytes_ = 0;
+  std::int64_t lost_ = 0;
+  std::uint64_t tree_packets_ = 0;  // that came
   std::uint32_t turn_ = 0;  // of spray
   std::uint32_t held_ = 0;
 };
