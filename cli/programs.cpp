@@ -81,8 +81,9 @@ ScriptedKernel copy_script(const CopyDemand& copy) {
   return kernel;
 }
 
-// Links by which a GPU reaches the others: where it sits behind a router, those to it.
+// Links by which a GPU reaches the others: where it sits behind a router, those to it; of a hybrid cube mesh its six.
 std::uint32_t links_of_gpu(const NetworkSpec& network) {
+  if (network.topology == TopologyKind::hybrid_cube_mesh) return 6 * network.lanes;
   const bool direct = network.topology == TopologyKind::switched || network.topology == TopologyKind::fully_connected;
   return direct ? network.links_per_gpu : network.injection_lanes;
 }

@@ -50,7 +50,8 @@ void check_size(Algorithm algorithm, ScheduleRequest r, std::int64_t elements, s
   r.pieces_per_chunk = 1 + variant % 2;
   r.piece_bytes = variant % 4 < 2 ? 128 : 512;  // also steps that carry several parts
   const bool rings = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
-  const std::uint32_t slots = rings ? r.pieces_per_chunk + 1 : 1;
+  const bool pairs = algorithm == Algorithm::direct && has_block_a_peer(r.kind, r.ranks, r.channels);
+  const std::uint32_t slots = rings ? r.pieces_per_chunk + 1 : pairs ? r.pieces_per_chunk : 1;
   SCOPED_TRACE(testing::Message() << to_string(r.kind) << ", " << r.ranks << " ranks, " << r.channels << " channels, "
                                   << r.bytes << " B of " << r.element_bytes << ", root " << r.root << ", "
                                   << r.ranks_per_node << " a node, " << slots << " slots");
