@@ -169,9 +169,9 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     }
     SchedulePlace place;
     place.gpu = context.gpu;
-    const bool slices = user || is_ring ||
-                        (algorithm == CollectiveAlgorithm::direct &&
-                         has_block_a_peer(demand.kind, query.ranks, choice.channels));
+    const bool slices =
+        user || is_ring ||
+        (algorithm == CollectiveAlgorithm::direct && has_block_a_peer(demand.kind, query.ranks, choice.channels));
     place.protocol = protocol_shape(library, choice.protocol, slices);
     place.fence = clock.to_subcycles(library.fence);
     place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);

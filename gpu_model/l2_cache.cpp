@@ -1,7 +1,6 @@
 #include "gpu_model/l2_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "sim/error.h"
@@ -9,26 +8,23 @@
 namespace weft {
 
 namespace {
-constexpr std::uint32_t kFillEntries = 16;  // of a slice, direct-mapped: a lost one only makes a secondary miss a hit
 constexpr std::uint32_t kRotations = 256;
 constexpr std::uint32_t kLostLines = 4096;  // of a slice, as many as an A100's holds
-// Set bits of a mask of sectors; a table, since the baseline instruction set has no count.
-constexpr std::array<std::uint8_t, 16> kSectorCount = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
-
-std::uint32_t sectors_of(const L2Cache::Lines& lines, std::uint32_t index) {
-  std::uint32_t sectors = 15;
-  if (index == 0) sectors &= lines.first_sectors;
-  if (index + 1 == lines.count) sectors &= lines.last_sectors;
-  return sectors;
-}
 std::uint32_t sets_of_slice(const L2Spec& spec) {
   return static_cast<std::uint32_t>(spec.bytes / (std::int64_t{spec.slices} * spec.ways * kLineBytes));
 }
-std::int64_t lines_of_slice(const L2Spec& spec, const HbmSpec& hbm) { return hbm.bytes / kLineBytes / spec.slices + 1; }
+constexpr std::int64_t kRound = 8;  // lines: no chunk holds two slices' numbers
+std::int64_t lines_of_slice(const L2Spec& spec, const HbmSpec& hbm) {
+  return (hbm.bytes / kLineBytes / spec.slices + kRound) / kRound * kRound;
+}
+// Copies of lines have numbers of their own.
+std::int64_t numbers_of_slice(const L2Spec& spec, const HbmSpec& hbm) {
+  return lines_of_slice(spec, hbm) * (spec.far_copies ? 2 : 1);
+}
 }  // namespace
 
 bool L2Cache::tags_reach(const L2Spec& spec, const HbmSpec& hbm) {
-  return L2Tags::reach(sets_of_slice(spec), lines_of_slice(spec, hbm));
+  return L2Tags::reach(sets_of_slice(spec), numbers_of_slice(spec, hbm));
 }
 
 std::int64_t L2Cache::most_lines_per_slice(const L2Spec& spec) { return L2Tags::most_lines(sets_of_slice(spec)); }
@@ -38,6 +34,8 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       slices_inverse_(~std::uint64_t{0} / spec.slices + 1),
       far_slices_from_(spec.slices / 2),
       far_latency_(cycles(std::int64_t{spec.far_latency_cycles})),
+      lines_of_slice_(static_cast<std::uint32_t>(lines_of_slice(spec, hbm))),
+      far_copies_(spec.far_copies),
       channel_shift_(
           hbm.channels > spec.slices ? static_cast<std::uint32_t>(std::countr_zero(hbm.channels / spec.slices)) : 0),
       channel_mask_((1U << channel_shift_) - 1),
@@ -47,10 +45,11 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
           std::max(sector_time_, cycles(static_cast<double>(kSectorBytes) / spec.atomic_bytes_per_cycle))),
       slices_(spec.slices),
       fills_(std::size_t{spec.slices} * kFillEntries),
-      tags_(spec.slices, sets_of_slice(spec), spec.ways, lines_of_slice(spec, hbm), kChunkShift),
+      tags_(spec.slices, sets_of_slice(spec), spec.ways, numbers_of_slice(spec, hbm), kChunkShift),
       hbm_(hbm, clock),
       page_table_(spec.tlb) {
   WEFT_CHECK(spec.slices >= 2 && spec.slices <= 256, "2 to 256 L2 slices");
+  WEFT_CHECK(!spec.far_copies || spec.slices % 2 == 0, "two halves of an L2 with copies");
   WEFT_CHECK(std::uint64_t{hbm.channels} * slices_of_channel_ == std::uint64_t{spec.slices} << channel_shift_,
              "channels that divide the slices, or that many times a power of two");
   for (std::uint32_t slice = 0; slice < spec.slices; ++slice) {
@@ -146,7 +145,11 @@ L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing
   for (std::uint32_t from = 0; from < lines.count;) {
     const Place at = place(lines.first + from);
     const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
-    read_chunk(at, lines, from, to, now + from * spacing, spacing, access);
+    if (far_copies_ && is_far(at, lines)) {
+      read_far(at, lines, from, to, now + from * spacing, spacing, access);
+    } else {
+      read_chunk(at, lines, from, to, now + from * spacing, spacing, access);
+    }
     from = to;
   }
   return access;
@@ -242,8 +245,10 @@ L2Cache::Access L2Cache::atomic(const Lines& lines, SubCycle now, SubCycle spaci
                     .last_sectors = sectors,
                     .partition = lines.partition,
                     .communication = own};
-    const Access access = read(one, now + i * spacing);
     const Place at = place(one.first);
+    Access access;
+    read_chunk(at, one, 0, 1, now + i * spacing, spacing, access);
+    if (far_copies_) drop_copy(at, sectors);
     const SubCycle longer = (atomic_sector_time_ - sector_time_) * kSectorCount[sectors];
     Slice& slice = slices_[slice_of(at, own)];
     if (own) slice.ahead.add(now, slice.free, longer);
@@ -269,6 +274,7 @@ L2Cache::Access L2Cache::update(LineAddress line, SubCycle now) {
   slice.ahead.add(now, slice.free, sector_time_ * kSectorCount[15]);
   slice.free = access.started + sector_time_ * kSectorCount[15];
   access.done = slice.free;
+  if (far_copies_) drop_copy(at, 15);
   if (L2Tags::Way* const way = find(tags(true).address(at.slice, at.line), at, true); way != nullptr) {
     write_back(*way, at, access.started);
     *way &= ~(L2Tags::kCommunication | 0xFFU);  // its sectors are in memory only
@@ -295,6 +301,7 @@ void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std:
     L2Tags::Way* const found = find(address, at, lines.communication);
     L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, lines.communication, start);
     way = (way & ~L2Tags::kCommunication) | sectors << 4 | sectors | owner;
+    if (far_copies_) drop_copy(at, sectors);
   }
   slice.free = free;
   access.done = std::max(access.done, free + far);

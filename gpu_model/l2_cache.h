@@ -2,6 +2,7 @@
 // and write allocation without a fetch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -104,6 +105,16 @@ class L2Cache {
   // %.
   static constexpr std::uint32_t kChunkShift = 2;
   static constexpr std::uint32_t kChunkLines = 1U << kChunkShift;
+  // Of a slice, direct-mapped: a lost one only makes a secondary miss a hit.
+  static constexpr std::uint32_t kFillEntries = 16;
+  // Set bits of a mask of sectors; a table, since the baseline instruction set has no count.
+  static constexpr std::array<std::uint8_t, 16> kSectorCount = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+  static std::uint32_t sectors_of(const Lines& lines, std::uint32_t index) {
+    std::uint32_t sectors = 15;
+    if (index == 0) sectors &= lines.first_sectors;
+    if (index + 1 == lines.count) sectors &= lines.last_sectors;
+    return sectors;
+  }
 
   // Several slices share a channel, or a slice takes turns between several.
   [[nodiscard]] std::uint32_t channel_of(Place at) const {
@@ -133,10 +144,24 @@ class L2Cache {
   }
   // Whether communication has put the line out of the cache; forgets it.
   bool lost(Place at);
-  [[nodiscard]] SubCycle far_latency(Place at, const Lines& lines) const {
+  [[nodiscard]] bool is_far(Place at, const Lines& lines) const {
     const std::uint32_t partition = at.slice >= far_slices_from_ ? 1 : 0;
-    return lines.partition + partition == 1 ? far_latency_ : 0;
+    return lines.partition + partition == 1;
   }
+  [[nodiscard]] SubCycle far_latency(Place at, const Lines& lines) const {
+    return is_far(at, lines) ? far_latency_ : 0;
+  }
+  // Of lines that live in the other half: what the asking half has copies of is read there, the rest at home, and the
+  // copies come into being.
+  void read_far(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival, SubCycle spacing,
+                Access& access);
+  // Where copies of a line are, under a number that no line of that slice has.
+  [[nodiscard]] Place copy_of(Place at) const {
+    return {at.slice < far_slices_from_ ? at.slice + far_slices_from_ : at.slice - far_slices_from_,
+            at.line + lines_of_slice_};
+  }
+  // The sectors were written at home.
+  void drop_copy(Place at, std::uint32_t sectors);
   // The dirty sectors of a way that holds the line at `at` go to HBM.
   void write_back(L2Tags::Way way, Place at, SubCycle now);
 
@@ -144,6 +169,8 @@ class L2Cache {
   std::uint64_t slices_inverse_;  // 2^64 / slices
   std::uint32_t far_slices_from_;
   SubCycle far_latency_;
+  std::uint32_t lines_of_slice_;  // a multiple of a chunk's
+  bool far_copies_;
   std::uint32_t channel_shift_;  // log2 of the channels of a slice
   std::uint32_t channel_mask_;
   std::uint32_t slices_of_channel_;  // 1 where a slice has several

@@ -131,14 +131,15 @@ class AllPairsSchedule : public GeneratedSchedule {
   // The block's share of what all peers have of the own part.
   [[nodiscard]] ScheduleStep sum(const Place& at, std::uint32_t index) const {
     const Piece part = own_part(at);
-    const std::int64_t share = (part.bytes + ranks() * ChunkGrid::kLineUnit - 1) / (ranks() * ChunkGrid::kLineUnit) *
-                               ChunkGrid::kLineUnit;
+    const std::int64_t share =
+        (part.bytes + ranks() * ChunkGrid::kLineUnit - 1) / (ranks() * ChunkGrid::kLineUnit) * ChunkGrid::kLineUnit;
     const std::int64_t begin = share * distance(at.block);
     ScheduleStep step{.bytes = std::clamp<std::int64_t>(part.bytes - begin, 0, share)};
     const auto first = static_cast<std::uint32_t>(index * ScheduleStep::kMaxSources);
     step.source_count = std::min(ScheduleStep::kMaxSources, ranks() - 1 - first);
     step.source_stride = largest_;
-    step.read(ScheduleBuffer::scratch, scratch(at, first + 1) + begin).add_to(ScheduleBuffer::output, part.offset + begin);
+    step.read(ScheduleBuffer::scratch, scratch(at, first + 1) + begin)
+        .add_to(ScheduleBuffer::output, part.offset + begin);
     return or_idle(step);
   }
   [[nodiscard]] ScheduleStep send_sum(const Place& at, std::uint32_t index) const {

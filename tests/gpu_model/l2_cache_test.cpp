@@ -118,6 +118,68 @@ TEST(L2Cache, TheFarHalfOfTheChipCostsMore) {
   }
 }
 
+// A line that lives in the half of slices 2 and 3, read from the other one.
+class L2CacheWithCopies : public testing::Test {
+ protected:
+  static GpuSpec gpu(std::int64_t bytes = 64 << 10) {
+    GpuSpec gpu = small_gpu();
+    gpu.l2.bytes = bytes;
+    gpu.l2.far_latency_cycles = 50;
+    gpu.l2.far_copies = true;
+    return gpu;
+  }
+  static LineAddress far_line(const L2Cache& l2, LineAddress from = 0) {
+    while (l2.place(from).slice < 2) ++from;
+    return from;
+  }
+  static L2Cache::Lines by_half_0(LineAddress line) { return {.first = line, .partition = 0}; }
+
+  GpuSpec gpu_ = gpu();
+  L2Cache l2_{gpu_.l2, gpu_.hbm, gpu_.clock};
+};
+
+TEST_F(L2CacheWithCopies, WhatWasReadFromFarIsNearAfterwards) {
+  const LineAddress line = far_line(l2_);
+  const auto first = l2_.read(by_half_0(line), n(0));
+  EXPECT_EQ(first.done, n(2 + 200 + 50));
+  EXPECT_EQ(l2_.read(by_half_0(line), n(20)).done, first.done);  // on its way
+  EXPECT_EQ(l2_.read(by_half_0(line), n(1000)).done, n(1000 + 2));
+  EXPECT_EQ(l2_.hbm_statistics().read_bytes, 128);
+  EXPECT_EQ(l2_.statistics().misses, 1);
+}
+
+TEST_F(L2CacheWithCopies, AWriteDropsTheCopyOfItsSectors) {
+  const LineAddress line = far_line(l2_);
+  l2_.read(by_half_0(line), n(0));
+  l2_.write(only(line, 1), n(1000));
+  EXPECT_EQ(l2_.read({.first = line, .first_sectors = 14, .last_sectors = 14, .partition = 0}, n(2000)).done,
+            n(2000) + n(3) / 2);
+  EXPECT_EQ(l2_.read(by_half_0(line), n(3000)).done, n(3000 + 2 + 50));  // at home, written
+  EXPECT_EQ(l2_.hbm_statistics().read_bytes, 128);
+  l2_.atomic(by_half_0(line), n(4000));
+  EXPECT_GT(l2_.read(by_half_0(line), n(5000)).done, n(5000 + 50));
+  l2_.update(line, n(6000));
+  EXPECT_GT(l2_.read(by_half_0(line), n(7000)).done, n(7000 + 200));
+}
+
+TEST_F(L2CacheWithCopies, ALineReadFromBothHalvesTakesTwoPlaces) {
+  constexpr LineAddress kLines = (64 << 10) / 128 * 3 / 4;  // three quarters of the cache, six with copies
+  for (const bool copies : {false, true}) {
+    gpu_.l2.far_copies = copies;
+    L2Cache l2(gpu_.l2, gpu_.hbm, gpu_.clock);
+    for (int pass = 0; pass < 2; ++pass) {
+      for (LineAddress line = 0; line < kLines; ++line) {
+        for (const std::uint32_t half : {0U, 1U}) l2.read({.first = line, .partition = half}, n(0));
+      }
+    }
+    if (copies) {
+      EXPECT_GT(l2.hbm_statistics().read_bytes, kLines * 128 * 5 / 4);
+    } else {
+      EXPECT_EQ(l2.hbm_statistics().read_bytes, kLines * 128);
+    }
+  }
+}
+
 TEST(L2Cache, ReadsAChunkAsOneRequestToMemory) {
   L2Cache l2 = cache();
   const auto four = l2.read({.first = 8, .count = 4}, n(10), n(1));  // 2 cycles each in the slice, 4 on the bus

@@ -220,6 +220,21 @@ TEST(CollectiveAlgorithmFormula, RoundsFollowTheAlgorithm) {
   }
 }
 
+TEST(CollectiveAlgorithm, DirectHasABlockForEachPeerWhereThereAreEnough) {
+  for (const std::uint32_t ranks : {2U, 8U, 9U, 17U}) {
+    ScheduleRequest r = request(Kind::all_reduce, ranks, 4 * 10'007);
+    r.channels = 2 * ranks + 1;
+    const auto schedule = make_schedule(Algorithm::direct, r);
+    EXPECT_EQ(schedule->blocks(0), 2 * ranks);
+    EXPECT_EQ(schedule->groups(0, 0), 1U);
+    for (std::uint32_t block = 0; block < 2 * ranks; ++block) {
+      const bool own = block < 2;  // of each channel, one block has no peer
+      EXPECT_EQ(schedule->sends_to(0, block, 0).size(), own ? 0U : 1U);
+    }
+    EXPECT_EQ(sum(check_schedule(*schedule, r, r.pieces_per_chunk).sent_bytes), 2 * (ranks - 1) * r.bytes) << ranks;
+  }
+}
+
 TEST(CollectiveAlgorithm, FoldedRanksAddTwoRounds) {
   ScheduleRequest r = request(Kind::all_reduce, 5, 4 * 128);
   r.pieces_per_chunk = 1;
