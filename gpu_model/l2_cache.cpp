@@ -10,6 +10,7 @@ namespace weft {
 namespace {
 constexpr std::uint32_t kRotations = 256;
 constexpr std::uint32_t kLostLines = 4096;  // of a slice, as many as an A100's holds
+
 std::uint32_t sets_of_slice(const L2Spec& spec) {
   return static_cast<std::uint32_t>(spec.bytes / (std::int64_t{spec.slices} * spec.ways * kLineBytes));
 }
@@ -248,7 +249,7 @@ L2Cache::Access L2Cache::atomic(const Lines& lines, SubCycle now, SubCycle spaci
     const Place at = place(one.first);
     Access access;
     read_chunk(at, one, 0, 1, now + i * spacing, spacing, access);
-    if (far_copies_) drop_copy(at, sectors);
+    if (far_copies_) drop_copies(at, one, 0, 1);
     const SubCycle longer = (atomic_sector_time_ - sector_time_) * kSectorCount[sectors];
     Slice& slice = slices_[slice_of(at, own)];
     if (own) slice.ahead.add(now, slice.free, longer);
@@ -274,7 +275,7 @@ L2Cache::Access L2Cache::update(LineAddress line, SubCycle now) {
   slice.ahead.add(now, slice.free, sector_time_ * kSectorCount[15]);
   slice.free = access.started + sector_time_ * kSectorCount[15];
   access.done = slice.free;
-  if (far_copies_) drop_copy(at, 15);
+  if (far_copies_) drop_copies(at, {.first = line}, 0, 1);
   if (L2Tags::Way* const way = find(tags(true).address(at.slice, at.line), at, true); way != nullptr) {
     write_back(*way, at, access.started);
     *way &= ~(L2Tags::kCommunication | 0xFFU);  // its sectors are in memory only
@@ -291,6 +292,7 @@ void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std:
   Slice& slice = slices_[slice_of(at, lines.communication)];
   L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
   SubCycle free = take(slice, channel_of(at), arrival, lines, to - from, access);
+  if (far_copies_) drop_copies(at, lines, from, to);
   for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
     if (i != from) tags(lines.communication).next(address, at.slice, at.line);
     const std::uint32_t sectors = sectors_of(lines, i);
@@ -301,7 +303,6 @@ void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std:
     L2Tags::Way* const found = find(address, at, lines.communication);
     L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, lines.communication, start);
     way = (way & ~L2Tags::kCommunication) | sectors << 4 | sectors | owner;
-    if (far_copies_) drop_copy(at, sectors);
   }
   slice.free = free;
   access.done = std::max(access.done, free + far);

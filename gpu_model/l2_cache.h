@@ -160,8 +160,8 @@ class L2Cache {
     return {at.slice < far_slices_from_ ? at.slice + far_slices_from_ : at.slice - far_slices_from_,
             at.line + lines_of_slice_};
   }
-  // The sectors were written at home.
-  void drop_copy(Place at, std::uint32_t sectors);
+  // Lines [from, to) of `lines`, which lie in the chunk at `at`, were written at home.
+  void drop_copies(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to);
   // The dirty sectors of a way that holds the line at `at` go to HBM.
   void write_back(L2Tags::Way way, Place at, SubCycle now);
 

@@ -55,12 +55,16 @@ void L2Cache::read_far(Place at, const Lines& lines, std::uint32_t from, std::ui
   access.fetched_bytes += home.fetched_bytes;
 }
 
-void L2Cache::drop_copy(Place at, std::uint32_t sectors) {
-  const Place copy = copy_of(at);
+void L2Cache::drop_copies(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to) {
   for (const bool communication : {false, true}) {
     if (communication && !own_tags_) break;
     L2Tags& of = tags(communication);
-    if (L2Tags::Way* const way = of.find(of.address(copy.slice, copy.line)); way != nullptr) *way &= ~(sectors << 4);
+    Place copy = copy_of(at);
+    L2Tags::Address address = of.address(copy.slice, copy.line);
+    for (std::uint32_t i = from; i < to; ++i, ++copy.line) {
+      if (i != from) of.next(address, copy.slice, copy.line);
+      if (L2Tags::Way* const way = of.find(address); way != nullptr) *way &= ~(sectors_of(lines, i) << 4);
+    }
   }
 }
 
