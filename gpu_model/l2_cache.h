@@ -2,6 +2,7 @@
 // and write allocation without a fetch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -105,6 +106,12 @@ class L2Cache {
   static constexpr std::uint32_t kChunkShift = 2;
   static constexpr std::uint32_t kChunkLines = 1U << kChunkShift;
 
+  // Set bits of a mask of sectors; a table, since the baseline instruction set has no count.
+  static constexpr std::array<std::uint8_t, 16> kSectorCount = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+
+  static std::uint32_t sectors_of(const Lines& lines, std::uint32_t index) {
+    return (index == 0 ? lines.first_sectors : 15U) & (index + 1 == lines.count ? lines.last_sectors : 15U);
+  }
   // Several slices share a channel, or a slice takes turns between several.
   [[nodiscard]] std::uint32_t channel_of(Place at) const {
     return channel_of_[at.slice] + (at.line >> kChunkShift & channel_mask_);
