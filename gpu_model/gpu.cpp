@@ -119,8 +119,6 @@ Time Gpu::silent_until(Time now) const {
   return collectives_ > 0 ? now : now + collective_notice_;
 }
 
-void Gpu::push(SubCycle when, const GpuEvent& event) { wheel_.push(tick_at_or_after(when), event); }
-
 void Gpu::advance(Time until) {
   ports_.receive([&](const Packet& packet, std::uint32_t bundle) {
     // Requests cross the crossbar to L2, answers go to their unit, data for the SRAM is there.

@@ -43,7 +43,7 @@ class Gpu final : public Chip {
   void handle(const GpuEvent& event);
   void announce(const GpuEvent& event) const;
   void add_engines(const GpuEngines& engines);
-  void push(SubCycle when, const GpuEvent& event);
+  [[gnu::always_inline]] void push(SubCycle when, const GpuEvent& event) { wheel_.push(tick_at_or_after(when), event); }
   [[nodiscard]] SubCycle now() const { return cycles(wheel_.now()); }
   void sample(Time until);
 
