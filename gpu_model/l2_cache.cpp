@@ -8,7 +8,6 @@
 namespace weft {
 
 namespace {
-constexpr std::uint32_t kFillEntries = 16;  // of a slice, direct-mapped: a lost one only makes a secondary miss a hit
 constexpr std::uint32_t kRotations = 256;
 constexpr std::uint32_t kLostLines = 4096;  // of a slice, as many as an A100's holds
 std::uint32_t sets_of_slice(const L2Spec& spec) {
@@ -33,6 +32,7 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       channel_mask_((1U << channel_shift_) - 1),
       slices_of_channel_(std::max(spec.slices / hbm.channels, 1U)),
       sector_time_(cycles(static_cast<double>(kSectorBytes) / spec.bytes_per_cycle)),
+      line_time_(sector_time_ * kSectorCount[15]),
       atomic_sector_time_(
           std::max(sector_time_, cycles(static_cast<double>(kSectorBytes) / spec.atomic_bytes_per_cycle))),
       slices_(spec.slices),
@@ -62,7 +62,7 @@ void L2Cache::prefetch(LineAddress first, std::uint32_t count) const {
   for (std::uint32_t done = 0; done < count;) {
     const Place at = place(first + done);
     const std::uint32_t lines = std::min(count - done, kChunkLines - at.line % kChunkLines);
-    tags_.prefetch(at.slice, at.line, lines);
+    tags_.prefetch(at.slice, at.line);
     hbm_.prefetch(channel_of(at), channel_line(at));
     done += lines;
   }
@@ -97,12 +97,16 @@ L2Tags::Way* L2Cache::find(const L2Tags::Address& address, Place at, bool commun
 
 L2Tags::Way& L2Cache::allocate(L2Tags::Address& address, Place at, bool communication, SubCycle now) {
   const L2Tags::Inserted inserted = tags(communication).insert(address, at.slice, at.line);
-  if (communication && !own_tags_ && inserted.evicted != 0) {
-    if (lost_.empty()) lost_.resize(std::size_t{slices_count_} * kLostLines);
-    lost_[std::size_t{at.slice} * kLostLines + inserted.evicted_line % kLostLines] = inserted.evicted_line + 1;
-  }
-  write_back(inserted.evicted, {at.slice, inserted.evicted_line}, now);
+  if (inserted.evicted != 0) put_out(inserted.evicted, {at.slice, inserted.evicted_line}, communication, now);
   return *inserted.way;
+}
+
+void L2Cache::put_out(L2Tags::Way way, Place at, bool communication, SubCycle now) {
+  if (communication && !own_tags_) {
+    if (lost_.empty()) lost_.resize(std::size_t{slices_count_} * kLostLines);
+    lost_[std::size_t{at.slice} * kLostLines + at.line % kLostLines] = at.line + 1;
+  }
+  write_back(way, at, now);
 }
 
 bool L2Cache::lost(Place at) {
@@ -144,15 +148,17 @@ L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing
 
 void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                          SubCycle spacing, Access& access) {
-  const std::uint32_t channel = channel_of(at);
-  const std::uint32_t channel_line_of_first = channel_line(at);
+  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
+  if (const L2Tags::Row row = whole(address, lines, from, to, spacing); row.ways != nullptr) {
+    read_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, access), access);
+    return;
+  }
+  const Place first = at;
   const std::uint32_t chunk = at.line >> kChunkShift;
   const SubCycle far = far_latency(at, lines);
-  const std::size_t slice_index = slice_of(at, lines.communication);
-  Slice& slice = slices_[slice_index];
-  Fill& fill = fills_[slice_index * kFillEntries + chunk % kFillEntries];
-  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
-  SubCycle free = take(slice, channel, arrival, lines, to - from, access);
+  Slice& slice = slices_[slice_of(at, lines.communication)];
+  const Fill& fill = fill_of(at, lines.communication);
+  SubCycle free = take(slice, channel_of(at), arrival, lines, to - from, access);
   SubCycle miss_from = 0;
   bool lost_one = false;
   std::uint32_t missing_lines = 0;
@@ -180,18 +186,22 @@ void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::
   slice.free = free;
   access.done = std::max(access.done, free + far);
   statistics_.hits += to - from - missing_lines;
+  if (missing_lines > 0) fetch(first, lines, missing_lines, missing_sectors, miss_from, lost_one, access);
+}
+
+void L2Cache::fetch(Place at, const Lines& lines, std::uint32_t missing_lines, std::uint32_t missing_sectors,
+                    SubCycle from, bool lost_one, Access& access) {
   statistics_.misses += missing_lines;
-  if (missing_lines == 0) return;
   const Hbm::Read fetched =
-      hbm(lines.communication).read(channel, channel_line_of_first, missing_sectors, miss_from, lines.communication);
+      hbm(lines.communication).read(channel_of(at), channel_line(at), missing_sectors, from, lines.communication);
   if (lost_one) {
-    access.held_by_cache += static_cast<double>((fetched.done - miss_from) * missing_lines);
+    access.held_by_cache += static_cast<double>((fetched.done - from) * missing_lines);
   } else {
     access.held_by_hbm += fetched.held * missing_lines;
   }
-  access.done = std::max(access.done, fetched.done + far);
+  access.done = std::max(access.done, fetched.done + far_latency(at, lines));
   access.fetched_bytes += missing_sectors * kSectorBytes;
-  fill = {chunk, fetched.done};
+  fill_of(at, lines.communication) = {at.line >> kChunkShift, fetched.done};
 }
 
 SubCycle L2Cache::take(Slice& slice, std::uint32_t channel, SubCycle arrival, const Lines& lines, std::uint32_t count,
@@ -223,10 +233,14 @@ L2Cache::Access L2Cache::write(const Lines& lines, SubCycle now, SubCycle spacin
 
 void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                           SubCycle spacing, Access& access) {
+  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
+  if (const L2Tags::Row row = whole(address, lines, from, to, spacing); row.ways != nullptr) {
+    write_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, access));
+    return;
+  }
   const SubCycle far = far_latency(at, lines);
   const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
   Slice& slice = slices_[slice_of(at, lines.communication)];
-  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
   SubCycle free = take(slice, channel_of(at), arrival, lines, to - from, access);
   for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
     if (i != from) tags(lines.communication).next(address, at.slice, at.line);
