@@ -21,6 +21,12 @@ ComputeUnitSpec engine_parts(ComputeUnitSpec unit) {
 }
 WarpSchedulers engine_pipes() { return {1, WarpPolicy::round_robin}; }
 
+// To the host's own caches.
+void prefetch_two_lines(const void* state) {
+  __builtin_prefetch(state, 1);
+  __builtin_prefetch(static_cast<const std::byte*>(state) + 64, 1);
+}
+
 SubCycle hit_latency(const GpuSpec& spec) { return cycles(std::int64_t{spec.l2.hit_latency_cycles}); }
 }  // namespace
 
@@ -157,14 +163,14 @@ void Gpu::announce(const GpuEvent& event) const {
       return;
     case EventKind::response:
     case EventKind::l1_fill:
+      break;
     case EventKind::computed:
       break;
     default:
       return;
   }
-  const auto* agent = reinterpret_cast<const std::byte*>(&agents_[event.agent]);
-  __builtin_prefetch(agent, 1);
-  __builtin_prefetch(agent + 64, 1);
+  prefetch_two_lines(&agents_[event.agent]);
+  prefetch_two_lines(&units_[event.gpu]);
 }
 
 void Gpu::handle(const GpuEvent& event) {
@@ -184,7 +190,7 @@ void Gpu::handle(const GpuEvent& event) {
       return;
     case EventKind::load_at_sram:
       push(access_sram(event.lines) + sram_latency_,
-           GpuEvent{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
+           GpuEvent{.kind = EventKind::response, .lines = event.lines, .gpu = event.gpu, .agent = event.agent});
       return;
     case EventKind::store_at_sram:
       stores_done(event.agent, event.lines, access_sram(event.lines));

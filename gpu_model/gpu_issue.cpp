@@ -103,8 +103,10 @@ void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
     const SubCycle looked_up = std::max(unit.l1_free, now()) + l1_line_time_ * (to - from - 1);
     unit.l1_free = looked_up + l1_line_time_;
     if (found == L1Tags::Access::hit) {
-      push(looked_up + l1_latency_,
-           GpuEvent{.kind = EventKind::response, .lines = static_cast<std::uint8_t>(to - from), .agent = index});
+      push(looked_up + l1_latency_, GpuEvent{.kind = EventKind::response,
+                                             .lines = static_cast<std::uint8_t>(to - from),
+                                             .gpu = static_cast<std::uint16_t>(agent.unit),
+                                             .agent = index});
     } else if (found == L1Tags::Access::miss) {
       issue(index, agent.load, from, to - from, true);
     } else {
@@ -142,10 +144,11 @@ SubCycle Gpu::translated(Unit& unit, LineAddress line, SubCycle when) {
 }
 
 void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, std::uint32_t count, bool is_load) {
-  Unit& unit = units_[agents_[index].unit];
+  const std::uint32_t unit_index = agents_[index].unit;
+  Unit& unit = units_[unit_index];
   GpuEvent event{.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2,
                  .lines = static_cast<std::uint8_t>(count),
-                 .gpu = stream.gpu,
+                 .gpu = static_cast<std::uint16_t>(unit_index),
                  .line = stream.first + line,
                  .agent = index};
   if (line == 0) event.first_sectors = stream.first_sectors;
@@ -159,6 +162,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
                               : stream.adds ? PacketKind::update
                                             : PacketKind::write);
     event.kind = EventKind::egress;
+    event.gpu = stream.gpu;
     if (!is_load) {
       event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
       remote_stores_ += count;

@@ -46,13 +46,16 @@ void Gpu::respond(const GpuEvent& event, const L2Cache::Access& access, EventKin
   if (kernel.communication) {
     unit.in_ahead.add(comes, unit.in_free, port_time);
   } else {
-    ledgers_[kernel.op.value].held_by_port +=
-        unit.in_ahead.communication(comes, unit.in_free) * event.lines *
-        static_cast<double>(std::max<SubCycle>(unit.in_free + port_time - comes, 0));
+    const double share = unit.in_ahead.communication(comes, unit.in_free);
+    if (share > 0) {
+      ledgers_[kernel.op.value].held_by_port +=
+          share * event.lines * static_cast<double>(std::max<SubCycle>(unit.in_free + port_time - comes, 0));
+    }
   }
   unit.in_free = std::max(unit.in_free + port_time, comes);
   book(kernel.op, access, event.lines, unit.in_free);
-  push(unit.in_free, GpuEvent{.kind = kind, .lines = event.lines, .line = event.line, .agent = event.agent});
+  push(unit.in_free,
+       GpuEvent{.kind = kind, .lines = event.lines, .gpu = event.gpu, .line = event.line, .agent = event.agent});
 }
 
 // One port of the endpoint engine's memory, for reads and writes; the time at which it is through.

@@ -48,7 +48,8 @@ void Gpu::start_rounds(std::uint32_t unit_index) {
     const SubCycle through = booked.done + (agent.phase.barrier ? barrier_latency_ : 0);
     agent.pipe_time += through - std::max(next->since, agent.pipe_until);
     agent.pipe_until = through;
-    push(through, GpuEvent{.kind = EventKind::computed, .agent = next->agent});
+    push(through,
+         GpuEvent{.kind = EventKind::computed, .gpu = static_cast<std::uint16_t>(unit_index), .agent = next->agent});
     unit.scheduled = std::min(unit.scheduled, through);
     round_ready(next->agent, booked.free);
   }

@@ -212,7 +212,9 @@ SubCycle L2Cache::take(Slice& slice, std::uint32_t channel, SubCycle arrival, co
     slice.ahead.add(arrival, slice.free, sector_time_ * kSectorCount[15] * count);
   } else {
     const SubCycle by_slice = std::max<SubCycle>(slice.free - arrival, 0);
-    access.held_by_cache += slice.ahead.communication(arrival, slice.free) * static_cast<double>(by_slice) * count;
+    if (const double share = slice.ahead.communication(arrival, slice.free); share > 0) {
+      access.held_by_cache += share * static_cast<double>(by_slice) * count;
+    }
     if (const SubCycle by_hbm = accepts - std::max(arrival, slice.free); by_hbm > 0) {
       access.held_by_hbm += memory.communication_ahead(channel, arrival) * static_cast<double>(by_hbm) * count;
     }

@@ -70,6 +70,17 @@ void L2Cache::write_whole(Place at, const Lines& lines, const L2Tags::Row& row, 
 
 void L2Cache::put_out(L2Tags::Lanes ways, std::uint32_t slice, std::size_t group, bool communication, SubCycle start) {
   if (!L2Tags::any(communication ? ways : ways & L2Tags::kDirty)) return;
+  const L2Tags::Way first = ways[0];
+  if (!communication && !L2Tags::any(ways ^ first)) {  // a chunk, as it came
+    const Place at{slice, tags_.line_of(slice, group, 0, first)};
+    const std::uint32_t sectors = kChunkLines * kSectorCount[L2Tags::dirty(first)];
+    const bool written_by_communication = (first & L2Tags::kCommunication) != 0;
+    if (hbm(written_by_communication)
+            .write_if_room(channel_of(at), channel_line(at), sectors, written_by_communication)) {
+      if (written_by_communication) communication_write_back_bytes_ += sectors * kSectorBytes;
+      return;
+    }
+  }
   for (std::uint32_t lane = 0; lane < kChunkLines; ++lane, start += line_time_) {
     if (ways[lane] == 0) continue;
     put_out(ways[lane], {slice, tags_.line_of(slice, group, lane, ways[lane])}, communication, start);
