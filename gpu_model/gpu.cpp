@@ -163,7 +163,6 @@ void Gpu::announce(const GpuEvent& event) const {
       return;
     case EventKind::response:
     case EventKind::l1_fill:
-      break;
     case EventKind::computed:
       break;
     default:

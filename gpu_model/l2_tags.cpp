@@ -131,17 +131,30 @@ void L2Tags::grow() {
   ++tag_drop_;
   groups_ *= 2;
   groups_inverse_ = ~std::uint64_t{0} / groups_ + 1;
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  constexpr Way kBelowTag = (1U << kTagShift) - 1;
   HugeVector<Group> grown(groups_of_sets_.size() * 2);
   for (std::size_t g = 0; g < groups_of_sets_.size(); ++g) {
     for (std::uint32_t w = 0; w < ways_; ++w) {
+      const Lanes& row = groups_of_sets_[g].ways[w];
+      const auto heir = [&](Way way) -> Group& { return grown[g * 2 + ((way >> kTagShift & marker_) != 0 ? 1 : 0)]; };
+      const auto rest = [&](auto way) {
+        return (way & (((marker_ - 1) << kTagShift) | kBelowTag)) | marker_ << kTagShift;
+      };
+      // In the order in which an empty set fills.
+      Group& common = heir(row[0]);
+      const std::uint32_t tree = tree_of(common.trees, 0);
+      if (row[0] != 0 && !any((row ^ row[0]) & ~kBelowTag) && common.trees == tree * kEachTree) {
+        const std::uint32_t free = victim(tree);
+        common.ways[free] = rest(row);
+        use(common.trees, free, kAll);
+        continue;
+      }
       for (std::uint32_t lane = 0; lane <= chunk_mask_; ++lane) {
-        const Way way = groups_of_sets_[g].ways[w][lane];
-        if (way == 0) continue;
-        const std::uint32_t tag = way >> kTagShift;
-        Group& group = grown[g * 2 + ((tag & marker_) != 0 ? 1 : 0)];
-        // In the order in which an empty set fills.
+        if (row[lane] == 0) continue;
+        Group& group = heir(row[lane]);
         const std::uint32_t free = victim(tree_of(group.trees, lane));
-        group.ways[free][lane] = ((tag & (marker_ - 1)) | marker_) << kTagShift | (way & ((1U << kTagShift) - 1));
+        group.ways[free][lane] = rest(row[lane]);
         use(group.trees, free, lane_bits(lane));
       }
     }
