@@ -20,6 +20,7 @@ namespace weft {
 
 // all_reduce, all_gather, reduce_scatter; barrier by dissemination.
 [[nodiscard]] std::unique_ptr<CollectiveSchedule> make_halving_doubling(const ScheduleRequest& request);
+[[nodiscard]] std::unique_ptr<CollectiveSchedule> make_dissemination_barrier(const ScheduleRequest& request);
 
 // all_reduce, all_gather, reduce_scatter, all_to_all, gather, scatter, send_receive: each pair of ranks for itself.
 [[nodiscard]] std::unique_ptr<CollectiveSchedule> make_direct(const ScheduleRequest& request);
