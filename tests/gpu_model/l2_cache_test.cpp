@@ -53,7 +53,8 @@ TEST(L2Cache, WholeChunksFareAsTheirLinesDoOneByOne) {
   L2Cache at_once = cache();
   L2Cache one_by_one = cache();
   one_by_one.make_private(true, false);
-  std::mt19937 random(1);
+  std::mt19937 generator(1);
+  const auto random = [&] { return static_cast<std::uint32_t>(generator()); };
   SubCycle now = 0;
   for (int i = 0; i < 20'000; ++i) {
     now += random() % (8 * kCycle);
