@@ -43,7 +43,8 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   InSwitchPlace place;
   place.spec = library.in_switch;
   place.spec.channels = channels;
-  place.ranks = members_per_node(context, demand);
+  const std::uint32_t members = members_per_node(context, demand);
+  place.ranks = in_switch_part(members, context.fan_in);
   place.group = demand.group.members();
   place.kind = demand.kind;
   place.root = demand.root;
@@ -61,8 +62,19 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks, place.nodes());
   place.first_flag = first_flag;
   const InSwitchSchedule schedule(std::max<std::int64_t>(1, place.bytes), place.ranks, channels, place.nodes());
-  CollectivePlan plan{kInSwitch, to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}};
+  CollectivePlan plan{kInSwitch, to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}, {}};
+  // A group of all: switches know who of it is in their node. Of parts, each has a group of its own.
+  if (place.ranks == members) {
+    plan.multicasts.push_back(demand.group);
+  } else {
+    for (auto first = place.group.begin(); first != place.group.end(); first += place.ranks) {
+      plan.multicasts.emplace_back(std::vector<GpuId>(first, first + place.ranks));
+    }
+  }
   for (std::uint32_t rank = 0; rank < demand.group.size(); ++rank) {
+    if (place.ranks < members) {
+      place.multicast_group = static_cast<std::uint16_t>(context.multicast_group + rank / place.ranks);
+    }
     ScriptedKernel kernel;
     kernel.threads_per_block = in_switch_threads(library.in_switch);
     kernel.programs = in_switch_programs(place, schedule, rank);
@@ -101,7 +113,7 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<con
   std::uint32_t blocks = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks = std::max(blocks, schedule->blocks(rank));
   const auto layout = std::make_shared<const ScheduleLayout>(std::move(schedule), place);
-  CollectivePlan plan{algorithm, to_string(protocol), blocks, layout->flags(), {}};
+  CollectivePlan plan{algorithm, to_string(protocol), blocks, layout->flags(), {}, {}};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     ScriptedKernel kernel;
     kernel.threads_per_block = place.protocol.threads + place.protocol.extra_threads;
@@ -121,6 +133,8 @@ bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDem
   if (why_not.empty() && demand.kind != CollectiveKind::all_reduce) {
     if (!does(AllReduceAlgorithm::in_switch, demand.kind)) {
       why_not = fmt::format("{} is not among what they do", to_string(demand.kind));
+    } else if (members > context.fan_in) {
+      why_not = "all but all_reduce need entries that count all of their GPUs";
     } else if (members != demand.group.size() || (!registered && demand.kind != CollectiveKind::barrier)) {
       why_not = "all but all_reduce need registered buffers (all_reduce.registered) and one node";
     }
@@ -281,7 +295,7 @@ CollectivePlan plan_on_dma_engines(const CollectiveContext& context, const Colle
   place.buffer_end = context.gpu->hbm.bytes;
   place.first_flag = first_flag;
   const std::uint32_t flags = near_memory ? near_memory_flags(place) : copy_engine_flags(place);
-  CollectivePlan plan{near_memory ? "ring" : "direct", to_string(CollectiveProtocol::simple), 0, flags, {}};
+  CollectivePlan plan{near_memory ? "ring" : "direct", to_string(CollectiveProtocol::simple), 0, flags, {}, {}};
   for (place.rank = 0; place.rank < demand.group.size(); ++place.rank) plan.ranks.push_back(planner(place));
   plan.channels = plan.ranks.front().blocks();
   return plan;
