@@ -148,7 +148,7 @@ void gather_gpus(const Machine& machine, RunResult& result) {
   }
 }
 
-void gather_network(const Machine& machine, RunResult& result) {
+void gather_network(const RunConfig& config, const Machine& machine, RunResult& result) {
   const double end = to_seconds(machine.end());
   for (const Machine::Link& link : machine.links()) {
     const LaneStatistics& lane = *link.statistics;
@@ -171,6 +171,18 @@ void gather_network(const Machine& machine, RunResult& result) {
       row.reduced_bytes = reducer.reduced_bytes;
       row.table_high_water_bytes = reducer.table_high_water_bytes;
       row.table_stall_s = to_seconds(reducer.stalled);
+      for (const Time stalled : hub.reducer()->stalled_by_table()) row.port_stall_s.push_back(to_seconds(stalled));
+      row.table_entries_opened = reducer.entries_opened;
+      row.table_refused = reducer.refused;
+      row.wasted_replies = reducer.wasted_replies;
+      row.table_evictions = reducer.evicted;
+      row.table_timeouts = reducer.timed_out;
+      row.table_mean_entries = end > 0 ? reducer.entry_seconds / end : 0;
+      if (reducer.entries_opened > 0) {
+        row.table_residence_s = reducer.entry_seconds / static_cast<double>(reducer.entries_opened);
+      }
+      const auto adders = static_cast<double>(row.port_stall_s.size()) * config.system.switch_reduce->adders.per_port;
+      if (end > 0) row.adder_busy_fraction = to_seconds(reducer.adders_busy) / (end * adders);
     }
     result.switches.push_back(row);
   }
@@ -201,7 +213,7 @@ void gather(const RunConfig& config, const std::vector<Program>& programs, const
   place_beside(collective_phases(scripts, machine), result.operations);
   gather_collectives(programs, scripts, machine, result);
   gather_gpus(machine, result);
-  gather_network(machine, result);
+  gather_network(config, machine, result);
   gather_iterations(config, programs, result);
   // One GPU takes the program without communication: no other has a part of its work.
   if (result.samples_per_s) {

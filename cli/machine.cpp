@@ -36,9 +36,41 @@ std::vector<std::vector<bool>> lanes_to_avoid(const Fabric& fabric, std::uint32_
   return avoid;
 }
 
+// Where a switch stands in its plane: what its ports lead to.
+SwitchPlace switch_place(const Topology& topology, std::uint32_t node) {
+  const auto is_gpu = [&](std::uint32_t at) { return topology.nodes()[at].kind == TopologyNodeKind::gpu; };
+  const auto gpus_of_leaf = [&](std::uint32_t leaf) {
+    std::uint32_t gpus = 0;
+    while (gpus < topology.nodes()[leaf].ports && is_gpu(topology.neighbour(leaf, gpus))) ++gpus;
+    return gpus;
+  };
+  SwitchPlace place;
+  const std::uint32_t below = topology.neighbour(node, 0);
+  place.spine = !is_gpu(below);
+  place.first_gpu = place.spine ? topology.neighbour(below, 0) : below;
+  place.gpus = gpus_of_leaf(place.spine ? below : node);
+  place.ports_up = place.spine ? 0 : topology.nodes()[node].ports - place.gpus;
+  if (place.spine) {
+    place.gpus_per_port = place.gpus;
+    place.gpus = 0;
+    for (std::uint32_t p = 0; p < topology.nodes()[node].ports; ++p) {
+      place.gpus += gpus_of_leaf(topology.neighbour(node, p));
+    }
+  }
+  place.interleave = 0;
+  for (std::uint32_t p = 0; p < topology.nodes()[place.first_gpu].ports; ++p) {
+    const LinkId link = topology.out(place.first_gpu, p);
+    if (topology.nodes()[topology.to(link)].kind == TopologyNodeKind::hub) {
+      place.interleave += topology.cables()[link.cable].lanes;
+    }
+  }
+  return place;
+}
+
 }  // namespace
 
-Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<GpuGroup> multicast_groups)
+Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
+                 std::vector<MulticastGroup> multicast_groups)
     : system_(system), multicast_groups_(std::move(multicast_groups)) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
   if (work.size() == 1) {
@@ -76,6 +108,7 @@ void Machine::build_gpus(const std::vector<GpuWork>& work) {
 void Machine::build_switches() {
   const Topology& topology = fabric_->topology();
   const auto usual = std::make_shared<const LinkTiming>(system_.network.link);
+  const std::uint32_t per_node = fabric_->network().gpus_per_node;
   for (std::uint32_t n = 0; n < topology.nodes().size(); ++n) {
     const TopologyNode& node = topology.nodes()[n];
     if (node.kind != TopologyNodeKind::hub) continue;
@@ -88,21 +121,22 @@ void Machine::build_switches() {
       }
       ports.push_back(std::move(port));
     }
+    const std::uint32_t lanes = topology.cables()[topology.out(n, 0).cable].lanes;
     std::unique_ptr<Reducer> reducer;
     if (system_.switch_reduce) {
-      reducer = std::make_unique<ReductionTable>(*system_.switch_reduce, static_cast<std::uint32_t>(ports.size()));
+      reducer =
+          std::make_unique<ReductionTable>(*system_.switch_reduce, static_cast<std::uint32_t>(ports.size()) * lanes);
     }
-    const std::uint32_t lanes = topology.cables()[topology.out(n, 0).cable].lanes;
-    const std::uint32_t first_gpu = topology.neighbour(n, 0);
-    std::vector<std::vector<std::uint32_t>> groups;
-    for (const GpuGroup& members : multicast_groups_) {
-      std::vector<std::uint32_t>& own = groups.emplace_back();
-      for (const GpuId gpu : members) {
-        if (gpu.value >= first_gpu && gpu.value - first_gpu < node.ports) own.push_back(gpu.value - first_gpu);
-      }
+    const SwitchPlace place = switch_place(topology, n);
+    const std::uint32_t first = place.first_gpu / per_node * per_node;
+    std::vector<MulticastGroup> groups;  // of this node
+    for (const MulticastGroup& group : multicast_groups_) {
+      MulticastGroup& own = groups.emplace_back(MulticastGroup{{}, group.type});
+      std::copy_if(group.gpus.begin(), group.gpus.end(), std::back_inserter(own.gpus),
+                   [&](GpuId gpu) { return gpu.value - first < per_node; });
     }
-    switches_.push_back(std::make_unique<Switch>(system_.network.switch_, usual, lanes, ports, std::move(reducer),
-                                                 first_gpu, std::move(groups)));
+    switches_.push_back(
+        std::make_unique<Switch>(system_.network.switch_, usual, lanes, ports, std::move(reducer), place, groups));
   }
 }
 

@@ -20,7 +20,8 @@ class Machine {
   // One GPU for each work; a GPU alone has no links. Throws InputError for a network that has no place for them or in
   // which they do not reach each other.
   // A multicast with the number of one of `groups` goes to its GPUs on the sender's node.
-  Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<GpuGroup> multicast_groups = {});
+  Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
+          std::vector<MulticastGroup> multicast_groups = {});
 
   // Runs to the end. `progress` sees the simulated time now and then. Returns false when operations are left that
   // nothing will ever finish: a deadlock.
@@ -50,7 +51,7 @@ class Machine {
   [[nodiscard]] const LaneStatistics& statistics(std::uint32_t node, std::uint32_t port, std::uint32_t lane) const;
 
   SystemSpec system_;
-  std::vector<GpuGroup> multicast_groups_;
+  std::vector<MulticastGroup> multicast_groups_;
   std::optional<Fabric> fabric_;  // none: a GPU alone
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<std::unique_ptr<Switch>> switches_;

@@ -27,7 +27,7 @@ struct TopologyEntry {
   const char* description;
 };
 constexpr TopologyEntry kTopologies[] = {
-    {TopologyKind::switched, "switched", "every GPU linked to every switch of one level"},
+    {TopologyKind::switched, "switched", "every GPU linked to every switch, or to a leaf of every plane of two levels"},
     {TopologyKind::fully_connected, "fully_connected", "every GPU linked to every other"},
     {TopologyKind::ring, "ring", "a router a GPU, in a ring"},
     {TopologyKind::mesh, "mesh", "a router a GPU, in 1 to 6 dimensions; dimension order"},
@@ -184,6 +184,10 @@ void all_fields(Fields& f, NetworkSpec& network, std::uint32_t max_gpus) {
     const bool switched = network.topology == TopologyKind::switched;
     f.count("links_per_gpu", network.links_per_gpu, 1, 65535);
     f.count("switches", network.switches, switched ? 1 : 0, switched ? 65535 : 0);
+    if (switched && (Fields::kReads || network.tree.radix > 0)) {
+      f.object(
+          "tree", [&](auto& tree) { tree_fields(tree, network.tree, false); }, Presence::optional);
+    }
     const std::uint32_t gpus = network.cluster ? std::min(max_gpus, network.cluster->gpus_per_node) : max_gpus;
     const std::uint32_t needed = switched ? network.switches : gpus - 1;
     f.refuse_unless(network.links_per_gpu >= needed, "links_per_gpu",
@@ -263,7 +267,7 @@ void drop_keys_of_other_topology(Json& network, const Json& over) {
   keep_if(direct, {"switches", "links_per_gpu"});
   keep_if(!direct, {"lanes", "injection_lanes", "injection"});
   keep_if(topology == "mesh" || topology == "torus", {"dimensions"});
-  keep_if(topology == "fat_tree", {"tree"});
+  keep_if(network.value("topology", "") == topology, {"tree"});
   keep_if(topology == "dragonfly", {"dragonfly"});
   keep_if(topology == "graph", {"graph", "graph_file"});
   if (!direct) return;

@@ -8,6 +8,7 @@
 
 #include "cli/collective_config.h"
 #include "cli/collective_times.h"
+#include "gpu_model/in_switch_programs.h"
 #include "network/group_rings.h"
 #include "sim/error.h"
 #include "traces/replay_graph.h"
@@ -94,6 +95,29 @@ double nic_GBps_of_gpu(const NetworkSpec& network) {
   return static_cast<double>(cluster.link.bandwidth.count()) * 1e-9 * cluster.nics_per_node / cluster.gpus_per_node;
 }
 
+// Why switches cannot reduce a collective whose multicast groups would begin with this number, in words; empty: they
+// can.
+std::string why_not_in_switch(const SystemSpec& system, const CollectiveDemand& demand, std::size_t first_group) {
+  if (!system.switch_reduce) return "no switch reduces";
+  const ReduceSpec& reduce = *system.switch_reduce;
+  if (reduce.adders.lanes_of(demand.type) == 0) {
+    return fmt::format("the switches' adders have no lanes for {}", to_string(demand.type));
+  }
+  const auto& cluster = system.network.cluster;
+  const auto size = static_cast<std::uint32_t>(demand.group.size());
+  const std::uint32_t members = cluster ? ranks_per_node(demand.group, cluster->gpus_per_node) : size;
+  if (members < 2) return "";  // plan_collective() says so
+  const std::uint32_t part = in_switch_part(members, reduce.fan_in);
+  if (part == 0) {
+    return fmt::format("an entry counts {} GPUs at most, and {} are not a multiple of fewer", reduce.fan_in, members);
+  }
+  const std::uint32_t groups = part == members ? 1 : size / part;
+  if (reduce.max_groups > 0 && first_group + groups > reduce.max_groups) {
+    return fmt::format("the switches know {} groups at most", reduce.max_groups);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {
@@ -118,15 +142,22 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
     }
   }
   const auto& cluster = config.system.network.cluster;
-  const std::uint32_t gpus_per_node = cluster ? cluster->gpus_per_node : static_cast<std::uint32_t>(programs.size());
+  const auto gpus = static_cast<std::uint32_t>(programs.size());
+  const std::uint32_t gpus_per_node = cluster ? cluster->gpus_per_node : gpus;
   CollectiveContext context{.gpu = &config.system.gpu,
                             .library = &config.system.collectives,
-                            .switch_reduces = config.system.switch_reduce.has_value(),
                             .links_per_gpu = links_of_gpu(config.system.network),
                             .gpus_per_node = gpus_per_node,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
                             .nic_GBps = nic_GBps_of_gpu(config.system.network)};
-  std::vector<std::shared_ptr<const RingOrders>> rings;  // by group
+  if (config.system.switch_reduce) context.fan_in = config.system.switch_reduce->fan_in;
+  std::vector<std::pair<GpuGroup, std::shared_ptr<const RingOrders>>> rings;
+  struct Multicast {
+    GpuGroup group;
+    DataType type;
+    std::size_t number;  // the first one
+  };
+  std::vector<Multicast> multicasts;
   collectives_.reserve(order.size());
   for (const Key& key : order) {
     const auto& members = meetings[key];
@@ -138,15 +169,24 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
     Collective collective;
     collective.members = members;
     if (demand.group.size() > 1) {
-      const auto known = std::find(groups_.begin(), groups_.end(), demand.group);
-      context.multicast_group = static_cast<std::uint16_t>(known - groups_.begin());
-      if (known == groups_.end()) {
-        groups_.push_back(demand.group);
-        rings.push_back(
-            rings_of_group(config.system.network, static_cast<std::uint32_t>(programs.size()), demand.group));
+      auto ring = std::find_if(rings.begin(), rings.end(), [&](const auto& r) { return r.first == demand.group; });
+      if (ring == rings.end()) {
+        ring = rings.emplace(ring, demand.group, rings_of_group(config.system.network, gpus, demand.group));
       }
-      context.ring_orders = rings[context.multicast_group];
+      context.ring_orders = ring->second;
+      const auto known = std::find_if(multicasts.begin(), multicasts.end(), [&](const Multicast& m) {
+        return m.group == demand.group && m.type == demand.type;
+      });
+      const std::size_t number = known == multicasts.end() ? multicast_groups_.size() : known->number;
+      context.multicast_group = static_cast<std::uint16_t>(number);
+      context.why_not_in_switch = why_not_in_switch(config.system, demand, number);
       collective.plan = plan_collective(context, demand, config.collective, flags_);
+      if (known == multicasts.end() && !collective.plan.multicasts.empty()) {
+        multicasts.push_back({demand.group, demand.type, number});
+        for (const GpuGroup& group : collective.plan.multicasts) {
+          multicast_groups_.push_back({group.members(), demand.type});
+        }
+      }
       flags_ += collective.plan.flags;
     }
     collectives_.push_back(std::move(collective));

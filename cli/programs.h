@@ -8,6 +8,7 @@
 #include "cli/system_config.h"
 #include "gpu_model/collective_kernel.h"
 #include "gpu_model/gpu.h"
+#include "network/switch.h"
 
 namespace weft {
 
@@ -29,8 +30,8 @@ class Scripts {
     std::vector<std::pair<std::uint32_t, OpId>> members;  // GPU and operation, ascending
   };
   [[nodiscard]] const std::vector<Collective>& collectives() const { return collectives_; }
-  // The groups of collectives, by the number that their multicasts have.
-  [[nodiscard]] const std::vector<GpuGroup>& multicast_groups() const { return groups_; }
+  // The groups of collectives and their data types, by the number that their multicasts have.
+  [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
 
  private:
   const std::vector<Program>* programs_;
@@ -38,7 +39,7 @@ class Scripts {
   PrivateParts private_parts_;
   std::uint32_t flags_ = 0;
   std::vector<Collective> collectives_;
-  std::vector<GpuGroup> groups_;
+  std::vector<MulticastGroup> multicast_groups_;
   std::vector<ScriptedKernel> copies_;
   std::vector<std::vector<const ScriptedKernel*>> scripts_;  // by GPU and op
   ScriptedKernel nothing_;

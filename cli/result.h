@@ -55,6 +55,11 @@ struct SwitchResult {
   std::string name;
   std::int64_t reduced_bytes = 0, multicast_bytes = 0, table_high_water_bytes = 0;
   double table_stall_s = 0;
+  std::vector<double> port_stall_s = {};  // by physical port; empty: no reducer
+  std::int64_t table_entries_opened = 0, table_refused = 0, wasted_replies = 0, table_evictions = 0, table_timeouts = 0;
+  double table_mean_entries = 0;  // over the run, of all ports
+  double table_residence_s = 0;   // of an entry, on average
+  double adder_busy_fraction = 0;
 };
 
 struct EngineResult {

@@ -124,11 +124,22 @@ Json link_json(const LinkResult& link) {
 }
 
 Json switch_json(const SwitchResult& one) {
+  Json stalls = Json::array();
+  for (const double stall_s : one.port_stall_s) stalls.push_back(number(stall_s));
   return {{"name", one.name},
           {"reduced_bytes", one.reduced_bytes},
           {"multicast_bytes", one.multicast_bytes},
           {"table_high_water_bytes", one.table_high_water_bytes},
-          {"table_stall_s", number(one.table_stall_s)}};
+          {"table_stall_s", number(one.table_stall_s)},
+          {"port_stall_s", std::move(stalls)},
+          {"table_entries_opened", one.table_entries_opened},
+          {"table_mean_entries", number(one.table_mean_entries)},
+          {"table_residence_s", number(one.table_residence_s)},
+          {"table_refused", one.table_refused},
+          {"wasted_replies", one.wasted_replies},
+          {"table_evictions", one.table_evictions},
+          {"table_timeouts", one.table_timeouts},
+          {"adder_busy_fraction", number(one.adder_busy_fraction)}};
 }
 
 Json engine_json(const EngineResult& engine) {

@@ -9,6 +9,7 @@
 #include "cli/engine_fields.h"
 #include "cli/network_json.h"
 #include "cli/spec_fields.h"
+#include "cli/switch_reduce_json.h"
 #include "cli/system_of.h"
 #include "gpu_model/l2_cache.h"
 #include "gpu_model/warp_schedulers.h"
@@ -167,12 +168,9 @@ void gpu_fields(Fields& f, GpuSpec& gpu) {
                               gpu.l2.slices, gpu.hbm.channels));
 }
 
-template <class Fields>
-void reduce_fields(Fields& f, ReduceSpec& reduce) {
-  f.count("entry_bytes", reduce.entry_bytes, 1, 65536);
-  f.count("table_bytes_per_port", reduce.table_bytes_per_port, reduce.entry_bytes, std::int64_t{1} << 40);
-  f.number("adds_per_second", reduce.adds_per_second, 1, 1e18);
-  f.time_ns("latency_ns", reduce.latency, 0, kMaxTimeNs);
+const EnumNames<InSwitchForm>& in_switch_form_names() {
+  static const EnumNames<InSwitchForm> names{{InSwitchForm::pull, "pull"}, {InSwitchForm::push, "push"}};
+  return names;
 }
 
 template <class Fields>
@@ -204,6 +202,9 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
     in_switch.time_ns("start_latency_ns", collectives.in_switch.start_latency, 0, kMaxTimeNs, Presence::optional);
     in_switch.time_ns("poll_ns", collectives.in_switch.poll, 0, kMaxTimeNs, Presence::optional);
     in_switch.count("registered_channels", collectives.in_switch.registered_channels, 1, 1024, Presence::optional);
+    in_switch.choice("form", collectives.in_switch.form, in_switch_form_names(), Presence::optional);
+    in_switch.count("waves", collectives.in_switch.waves, 0, 4096, Presence::optional);
+    in_switch.count("wave_bytes", collectives.in_switch.wave_bytes, 128, std::int64_t{1} << 40, Presence::optional);
   });
   f.object(
       "tuner",
@@ -252,6 +253,12 @@ SystemSpec read_system(JsonReader reader) {
     reader.fail("switch_reduce", "expected no reducing hardware in a network without switches, got one");
   }
   const CollectiveSpec& collectives = system.collectives;
+  if (system.switch_reduce && collectives.in_switch.form == InSwitchForm::push &&
+      system.switch_reduce->timeout == Time(0)) {
+    reader.fail("switch_reduce",
+                "expected timeout_ns above 0 where sums are pushed, got none: what comes after an "
+                "eviction would wait for ever");
+  }
   const ComputeUnitSpec& unit = system.gpu.compute_unit;
   if (collectives.shared_memory_bytes + unit.reserved_shared_memory_bytes > unit.shared_memory_bytes) {
     reader.fail("collectives", fmt::format("expected a block that fits on a compute unit with {} B of shared memory, "

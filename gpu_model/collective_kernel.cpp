@@ -7,6 +7,7 @@
 
 #include "gpu_model/dma_collectives.h"
 #include "gpu_model/in_switch_programs.h"
+#include "gpu_model/in_switch_registered.h"
 #include "gpu_model/phase_lines.h"
 #include "gpu_model/schedule_programs.h"
 #include "network/collective_algorithm.h"
@@ -35,9 +36,14 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   InSwitchPlace place;
   place.spec = library.in_switch;
   place.spec.channels = channels;
-  place.ranks = members_per_node(context, demand);
+  const std::uint32_t members = members_per_node(context, demand);
+  place.ranks = in_switch_part(members, context.fan_in);
   place.group = demand.group.members();
+  place.kind = demand.kind;
+  place.root = demand.root;
   place.registered = registered && place.nodes() == 1;  // NCCL stages what goes on to other nodes
+  // Of the part that a rank moves by itself, or of the whole that all share.
+  place.bytes = demand.bytes.count() / (demand.kind == CollectiveKind::reduce_scatter ? place.ranks : 1);
   place.registered_warps = warps;
   place.multicast_group = context.multicast_group;
   place.lines_per_round = lines_per_round(library);
@@ -48,9 +54,20 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.receive_address = static_cast<std::int64_t>(demand.receive_address);
   place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks, place.nodes());
   place.first_flag = first_flag;
-  const InSwitchSchedule schedule(demand.bytes.count(), place.ranks, channels, place.nodes());
-  CollectivePlan plan{"in_switch", to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}};
+  const InSwitchSchedule schedule(std::max<std::int64_t>(1, place.bytes), place.ranks, channels, place.nodes());
+  CollectivePlan plan{kInSwitch, to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}, {}};
+  // A group of all: switches know who of it is in their node. Of parts, each has a group of its own.
+  if (place.ranks == members) {
+    plan.multicasts.push_back(demand.group);
+  } else {
+    for (auto first = place.group.begin(); first != place.group.end(); first += place.ranks) {
+      plan.multicasts.emplace_back(std::vector<GpuId>(first, first + place.ranks));
+    }
+  }
   for (std::uint32_t rank = 0; rank < demand.group.size(); ++rank) {
+    if (place.ranks < members) {
+      place.multicast_group = static_cast<std::uint16_t>(context.multicast_group + rank / place.ranks);
+    }
     ScriptedKernel kernel;
     kernel.threads_per_block = in_switch_threads(library.in_switch);
     kernel.programs = in_switch_programs(place, schedule, rank);
@@ -89,7 +106,7 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<con
   std::uint32_t blocks = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks = std::max(blocks, schedule->blocks(rank));
   const auto layout = std::make_shared<const ScheduleLayout>(std::move(schedule), place);
-  CollectivePlan plan{algorithm, to_string(protocol), blocks, layout->flags(), {}};
+  CollectivePlan plan{algorithm, to_string(protocol), blocks, layout->flags(), {}, {}};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     ScriptedKernel kernel;
     kernel.threads_per_block = place.protocol.threads + place.protocol.extra_threads;
@@ -100,16 +117,27 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<con
 }
 
 bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDemand& demand,
-                           AllReduceAlgorithm algorithm) {
-  if (demand.kind != CollectiveKind::all_reduce) return false;
+                           AllReduceAlgorithm algorithm, bool registered) {
   const std::uint32_t members = members_per_node(context, demand);
-  const bool possible = context.switch_reduces && members >= 2;
-  if (!possible && algorithm == AllReduceAlgorithm::in_switch) {
-    throw InputError(fmt::format(
-        "in_switch: expected a reducing switch and as many GPUs of each node, at least 2, got {} and {}",
-        context.switch_reduces ? "one" : "none", members == 0 ? "different numbers" : std::to_string(members)));
+  std::string why_not = context.why_not_in_switch;
+  if (why_not.empty() && members < 2) {
+    why_not = members == 0 ? "nodes have different numbers of its GPUs" : "nodes have one GPU of it each";
   }
-  return possible;
+  if (why_not.empty() && demand.kind != CollectiveKind::all_reduce) {
+    if (!does(AllReduceAlgorithm::in_switch, demand.kind)) {
+      why_not = fmt::format("{} is not among what they do", to_string(demand.kind));
+    } else if (members > context.fan_in) {
+      why_not = "all but all_reduce need entries that count all of their GPUs";
+    } else if (members != demand.group.size() || (!registered && demand.kind != CollectiveKind::barrier)) {
+      why_not = "all but all_reduce need registered buffers (all_reduce.registered) and one node";
+    }
+  }
+  // Other collectives of a program that asks for it take what they have, as with other algorithms.
+  if (!why_not.empty() && algorithm == AllReduceAlgorithm::in_switch && demand.kind == CollectiveKind::all_reduce) {
+    throw InputError(
+        fmt::format("in_switch: expected a collective that the switches can reduce, got one for which {}", why_not));
+  }
+  return why_not.empty();
 }
 
 CollectivePlan plan_on_compute_units(const CollectiveContext& context, const CollectiveDemand& demand,
@@ -117,16 +145,14 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
   const CollectiveSpec& library = *context.library;
   const bool user = wish.user_algorithm && wish.user_algorithm->kind == demand.kind &&
                     wish.user_algorithm->ranks.size() == demand.group.size();
-  AllReduceAlgorithm wanted = wish.algorithm;
-  if (demand.kind != CollectiveKind::all_reduce && wanted == AllReduceAlgorithm::in_switch) {
-    wanted = AllReduceAlgorithm::automatic;
-  }
+  const bool registered = wish.registered || library.in_switch.registered || demand.kind == CollectiveKind::barrier;
+  const bool in_switch = in_switch_is_possible(context, demand, wish.algorithm, registered);
   const TunerQuery query{demand.kind,
                          reported_bytes(demand),
                          static_cast<std::uint32_t>(demand.group.size()),
                          context.links_per_gpu,
                          static_cast<double>(context.link.count()) * 1e-9,
-                         in_switch_is_possible(context, demand, wish.algorithm),
+                         in_switch && demand.kind == CollectiveKind::all_reduce,
                          members_per_node(context, demand),
                          context.nic_GBps};
   TunerChoice choice;
@@ -134,11 +160,15 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     CollectiveSpec own = library;
     own.tuner.ll_max_GBps *= static_cast<double>(wish.user_algorithm->most_blocks()) / library.ring.channels;
     choice = choose(own, query, AllReduceAlgorithm::direct, wish.protocol, 1);
+  } else if (wish.algorithm == AllReduceAlgorithm::in_switch && demand.kind != CollectiveKind::all_reduce) {
+    // NCCL's tuner has no model of it: only on request.
+    choice = in_switch ? TunerChoice{AllReduceAlgorithm::in_switch, CollectiveProtocol::simple,
+                                     wish.channels > 0 ? wish.channels : library.in_switch.channels}
+                       : choose(library, query, AllReduceAlgorithm::automatic, wish.protocol, wish.channels);
   } else {
-    choice = choose(library, query, wanted, wish.protocol, wish.channels);
+    choice = choose(library, query, wish.algorithm, wish.protocol, wish.channels);
   }
   const ClockDomain clock(context.gpu->clock);
-  const bool registered = wish.registered || library.in_switch.registered;
   Time start = library.base_latency;
   CollectivePlan plan;
   if (choice.algorithm == AllReduceAlgorithm::in_switch) {
@@ -192,7 +222,7 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
   const std::uint32_t machines = wish.channels > 0 ? wish.channels : engine.state_machines;
   const std::uint32_t lines = std::max(2U, engine.max_outstanding_lines / machines);  // in flight, of each
   CollectivePlan plan;
-  if (wish.algorithm == AllReduceAlgorithm::in_switch && in_switch_is_possible(context, demand, wish.algorithm)) {
+  if (wish.algorithm == AllReduceAlgorithm::in_switch && in_switch_is_possible(context, demand, wish.algorithm, true)) {
     plan = plan_in_switch(context, demand, true, machines, std::max(1U, lines / lines_per_round(*context.library)),
                           first_flag);
   } else {

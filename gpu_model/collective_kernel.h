@@ -15,12 +15,15 @@
 
 namespace weft {
 
+inline constexpr const char* kInSwitch = "in_switch";
+
 struct CollectivePlan {
-  std::string algorithm;  // "in_switch", as CollectiveAlgorithm's names, or a user's
+  std::string algorithm;  // kInSwitch, as CollectiveAlgorithm's names, or a user's
   std::string protocol;   // "Simple" | "LL" | "LL128"
   std::uint32_t channels = 0;
   std::uint32_t flags = 0;            // counters it uses on every GPU, from `first_flag`
   std::vector<ScriptedKernel> ranks;  // by place in the group
+  std::vector<GpuGroup> multicasts;   // the groups that its multicasts name, from the context's number on
 };
 
 // Who moves the data of collectives, and who adds. compute_units: thread blocks of the library, NCCL. The others are
@@ -43,12 +46,13 @@ struct CollectiveWish {
 struct CollectiveContext {
   const GpuSpec* gpu = nullptr;
   const CollectiveSpec* library = nullptr;
-  bool switch_reduces = false;
+  std::string why_not_in_switch = "no switch reduces";  // in words; empty: switches can reduce this collective
   std::uint32_t links_per_gpu = 0;
   std::uint32_t gpus_per_node = 0;                          // as many, by number, are one node
   Bandwidth link;                                           // of one, each way
   double nic_GBps = 0;                                      // a GPU's share of its node's NICs; one node: 0
-  std::uint16_t multicast_group = 0;                        // of the collective's group
+  std::uint16_t multicast_group = 0;                        // the first of the collective
+  std::uint32_t fan_in = 255;                               // GPUs of a multicast group, at most
   std::shared_ptr<const RingOrders> ring_orders = nullptr;  // of the collective's group; null: by number
 };
 

@@ -43,7 +43,7 @@ CollectivePlan plan_on_dma_engines(const CollectiveContext& context, const Colle
   place.buffer_end = context.gpu->hbm.bytes;
   place.first_flag = first_flag;
   const std::uint32_t flags = near_memory ? near_memory_flags(place) : copy_engine_flags(place);
-  CollectivePlan plan{near_memory ? "ring" : "direct", to_string(CollectiveProtocol::simple), 0, flags, {}};
+  CollectivePlan plan{near_memory ? "ring" : "direct", to_string(CollectiveProtocol::simple), 0, flags, {}, {}};
   for (place.rank = 0; place.rank < demand.group.size(); ++place.rank) plan.ranks.push_back(planner(place));
   plan.channels = plan.ranks.front().blocks();
   return plan;

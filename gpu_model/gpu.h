@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "gpu_model/frontend.h"
@@ -116,6 +117,7 @@ class Gpu final : public Chip {
   void give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when);
   void on_ingress(const Packet& packet, std::uint16_t bundle);
   SubCycle write_came(const Packet& packet, SubCycle& started);
+  void on_sum(const Packet& packet, std::uint16_t bundle);  // gpu_sums.cpp
   void send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when);
   void acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when);
   std::uint32_t acknowledgement_of(std::uint32_t collector);
@@ -178,6 +180,7 @@ class Gpu final : public Chip {
   SubCycle sram_line_time_ = 0;
   SubCycle sram_latency_ = 0;
   SubCycle sram_free_ = 0;
+  std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
 };
 

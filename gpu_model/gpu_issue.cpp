@@ -158,7 +158,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
   if (stream.target != Target::local) {
     const bool multicast = stream.target == Target::multicast;
     event.packet = is_load ? (multicast ? PacketKind::multicast_read : PacketKind::read)
-                           : (multicast     ? PacketKind::multicast_write
+                           : (multicast     ? (stream.adds ? PacketKind::push : PacketKind::multicast_write)
                               : stream.adds ? PacketKind::update
                                             : PacketKind::write);
     event.kind = EventKind::egress;

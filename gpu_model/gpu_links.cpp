@@ -22,12 +22,13 @@ void Gpu::on_egress(const GpuEvent& event) {
   packet.source = static_cast<std::uint16_t>(id_.value);
   packet.destination = event.gpu;
   const bool multicast = packet.kind == PacketKind::multicast_write;
+  const bool pushes = packet.kind == PacketKind::push;
   const bool to_switch =
-      multicast || packet.kind == PacketKind::multicast_read || packet.kind == PacketKind::multicast_flag;
+      multicast || pushes || packet.kind == PacketKind::multicast_read || packet.kind == PacketKind::multicast_flag;
   const bool writes = packet.kind == PacketKind::write || packet.kind == PacketKind::update;
-  if (multicast) packet.payload = kLineBytes;
+  if (multicast || pushes) packet.payload = kLineBytes;
   if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) packet.payload = kFlagBytes;
-  packet.entry = multicast ? 1 : writes ? event.arrival() : 0;
+  packet.entry = multicast ? 1 : writes || pushes ? event.arrival() : 0;
   const std::uint32_t width = writes ? units_[agents_[event.agent].unit].packet_lines : 1;
   for (std::uint32_t i = 0; i < event.lines; i += width) {
     packet.line = event.line + i;
@@ -89,10 +90,15 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
       stores_done(packet.agent, packet.count, now() + units_[agents_[packet.agent].unit].from_links);
       remote_stores_done(packet.count, now());
       return;
+    case PacketKind::multicast_sum:
+    case PacketKind::partial_sum:
+      on_sum(packet, bundle);
+      return;
+    case PacketKind::push:
     case PacketKind::partial_reply:
       break;
   }
-  throw InternalError("a partial reply came to a GPU");
+  throw InternalError("a push or a partial reply came to a GPU");
 }
 
 // The lines of a packet go to where they belong. `started`: the last of them was taken.

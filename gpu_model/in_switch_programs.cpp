@@ -1,5 +1,8 @@
 #include "gpu_model/in_switch_programs.h"
 
+#include <algorithm>
+
+#include "gpu_model/in_switch_registered.h"
 #include "gpu_model/phase_lines.h"
 #include "network/binary_tree.h"
 #include "sim/error.h"
@@ -30,10 +33,10 @@ class InSwitchPrograms final : public BlockPrograms {
 
   [[nodiscard]] std::uint32_t blocks() const override { return place_.spec.channels; }
   [[nodiscard]] std::uint32_t groups(std::uint32_t /*block*/) const override {
-    return place_.registered ? 1 : place_.nodes() > 1 ? kGroups + 1 : kGroups;
+    return place_.nodes() > 1 ? kGroups + 1 : kGroups;
   }
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t /*block*/, std::uint32_t group) const override {
-    return workers(place_.registered ? Group::reduce : static_cast<Group>(group)) * place_.lines_per_round;
+    return workers(static_cast<Group>(group)) * place_.lines_per_round;
   }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
     return std::make_unique<Cursor>(*this, block, static_cast<Group>(group));
@@ -45,7 +48,6 @@ class InSwitchPrograms final : public BlockPrograms {
     Cursor(const InSwitchPrograms& programs, std::uint32_t channel, Group group)
         : programs_(&programs), channel_(channel), group_(group) {}
     bool next(Phase& phase) override {
-      if (programs_->place_.registered) return programs_->registered_phase(channel_, loop_++, phase);
       if (loop_ == programs_->schedule_.loops()) return false;
       if (group_ == Group::broadcast && !programs_->tree(channel_).parent) return false;  // the root's reduce does it
       phase = programs_->phase(channel_, group_, loop_);
@@ -67,7 +69,6 @@ class InSwitchPrograms final : public BlockPrograms {
   };
 
   [[nodiscard]] std::uint32_t warps(Group group) const {
-    if (place_.registered) return place_.registered_warps;
     if (group == Group::stage_in || group == Group::stage_out) return place_.spec.copy_warps;
     // NCCL src/device/all_reduce.h: where the sums go on over the network, 3 of the 5 warps reduce and 2 broadcast.
     const std::uint32_t broadcast = place_.nodes() > 1 ? std::max(1U, place_.spec.reduce_warps * 2 / 5) : 0;
@@ -149,7 +150,7 @@ class InSwitchPrograms final : public BlockPrograms {
   // Without the warp that fences and posts while the others go on (NCCL src/device/prims_simple.h: who sends has one).
   [[nodiscard]] std::uint32_t workers(Group group) const {
     const std::uint32_t all = warps(group);
-    return place_.registered || group == Group::stage_out || all < 3 ? all : all - 1;
+    return group == Group::stage_out || all < 3 ? all : all - 1;
   }
 
   // Copies go piece by piece, each in whole rounds of all warps (ScatterGatherOp in the same file): what is left of the
@@ -169,32 +170,6 @@ class InSwitchPrograms final : public BlockPrograms {
     if (piece > 0) phase.wait_count = 0;
     if (piece + 1 < place_.ranks) phase.post_count = 0;
     set_rounds(phase, place_.lines_per_round, phase.stages);
-  }
-
-  // A barrier, the loops, a barrier. The first flags of the channel count the ranks.
-  bool registered_phase(std::uint32_t channel, std::uint32_t index, Phase& phase) const {
-    const std::uint32_t begun = place_.first_flag + channel * flags_per_channel(1);
-    const std::uint32_t done = begun + 1;
-    const std::uint32_t loops = schedule_.loops();
-    if (index > loops + 1) return false;
-    phase.fence = place_.fence;
-    if (index == 0) {
-      phase.post({begun, Target::multicast, place_.multicast_group});
-    } else if (index <= loops) {
-      if (index == 1) phase.wait({begun, place_.ranks});
-      const InSwitchLoop loop = schedule_.loop(channel, index - 1);
-      const std::int64_t own = rank_ * loop.piece;
-      if (const std::int64_t bytes = std::min(loop.piece, loop.bytes - own); bytes > 0) {
-        phase.load(lines(place_.send_address + loop.offset + own, bytes, Target::multicast, place_.multicast_group));
-        phase.store(
-            lines(place_.receive_address + loop.offset + own, bytes, Target::multicast, place_.multicast_group));
-        set_rounds(phase, place_.lines_per_round, place_.registered_warps);
-      }
-      if (index == loops) phase.post({done, Target::multicast, place_.multicast_group});
-    } else {
-      phase.wait({done, place_.ranks});
-    }
-    return true;
   }
 
   [[nodiscard]] Phase phase(std::uint32_t channel, Group group, std::uint32_t index) const {
@@ -258,6 +233,13 @@ class InSwitchPrograms final : public BlockPrograms {
 
 }  // namespace
 
+std::uint32_t in_switch_part(std::uint32_t members, std::uint32_t fan_in) {
+  for (std::uint32_t part = std::min(members, fan_in); part >= 2; --part) {
+    if (members % part == 0) return part;
+  }
+  return 0;
+}
+
 std::uint32_t in_switch_flags(const InSwitchPlace& place) {
   return place.spec.channels * flags_per_channel(place.nodes());
 }
@@ -271,6 +253,7 @@ std::uint32_t in_switch_threads(const InSwitchSpec& spec) { return 32 * (spec.re
 
 std::shared_ptr<const BlockPrograms> in_switch_programs(const InSwitchPlace& place, const InSwitchSchedule& schedule,
                                                         std::uint32_t rank) {
+  if (place.registered) return registered_in_switch_programs(place, rank);
   return std::make_shared<InSwitchPrograms>(place, schedule, rank);
 }
 

@@ -8,9 +8,7 @@
 // sent to what the switch summed, and sends it to its parent; a fourth group, broadcast, stores what comes down to all
 // of the node through the switch and passes it on to the children. The root's reduce does both.
 //
-// On registered buffers, which the switch reaches itself, nothing is staged: after a barrier all warps reduce, from the
-// users' buffers to the users' buffers, and a barrier ends it (NCCL src/device/all_reduce.h: two control warps, all
-// others reduce).
+// On registered buffers, which the switch reaches itself, nothing is staged: in_switch_registered.h.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +24,11 @@ namespace weft {
 struct InSwitchPlace {
   InSwitchSpec spec;
   std::vector<GpuId> group;  // ascending, `ranks` of each node
-  std::uint32_t ranks = 0;   // of a node
+  std::uint32_t ranks = 0;   // of a node, or of a part of it where an entry does not count all of its GPUs
   std::uint32_t lines_per_round = 16;
+  CollectiveKind kind = CollectiveKind::all_reduce;  // others: on registered buffers
+  std::uint32_t root = 0;
+  std::int64_t bytes = 0;              // of the input buffer of one rank
   bool registered = false;             // only of one node
   std::uint32_t registered_warps = 0;  // of a block
   std::uint16_t multicast_group = 0;
@@ -42,6 +43,8 @@ struct InSwitchPlace {
   [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(group.size()) / ranks; }
 };
 
+// The largest parts of a node's `members`, all alike, that an entry can count; 0: there are none of at least two.
+[[nodiscard]] std::uint32_t in_switch_part(std::uint32_t members, std::uint32_t fan_in);
 [[nodiscard]] std::uint32_t in_switch_flags(const InSwitchPlace& place);
 // Of `ranks` of each of `nodes`.
 [[nodiscard]] std::int64_t in_switch_buffer_bytes(const InSwitchSpec& spec, std::uint32_t ranks, std::uint32_t nodes);

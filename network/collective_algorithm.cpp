@@ -109,7 +109,10 @@ CollectiveAlgorithm schedule_for(AllReduceAlgorithm algorithm, CollectiveKind ki
 bool does(AllReduceAlgorithm algorithm, CollectiveKind kind) {
   const std::optional<CollectiveAlgorithm> schedule = schedule_of(algorithm);
   if (schedule) return supports(*schedule, kind);
-  return algorithm == AllReduceAlgorithm::automatic || kind == CollectiveKind::all_reduce;
+  if (algorithm == AllReduceAlgorithm::automatic) return true;
+  using Kind = CollectiveKind;  // in_switch
+  return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::all_gather ||
+         kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::barrier;
 }
 
 CollectiveAlgorithm usual_algorithm(CollectiveKind kind) {

@@ -37,6 +37,10 @@ struct RingSpec {
   bool channel_shares = false;          // a share of the message for each channel: NCCL from 2.19 on
 };
 
+// On registered buffers, how an all-reduce meets in the switch: a rank loads sums of its part and stores them to all,
+// or all ranks store what they have to one address and the switch sends the sums to all.
+enum class InSwitchForm : std::uint8_t { pull, push };
+
 struct InSwitchSpec {
   std::uint32_t channels = 16;
   bool registered = false;                // user buffers known to the switch: no staging copies
@@ -45,6 +49,11 @@ struct InSwitchSpec {
   Time start_latency;                     // beyond base_latency
   Time poll;                              // of all ranks' counters, by a load that the switch reduces
   std::uint32_t registered_channels = 4;  // of a collective on registered buffers
+  InSwitchForm form = InSwitchForm::pull;
+  // On registered buffers: a message goes in waves of `wave_bytes`, of which a GPU has at most `waves` under way, so
+  // that the requests of all GPUs for one region come together (Klenk et al., ISCA 2020). 0 waves: in NCCL's loops.
+  std::uint32_t waves = 0;
+  std::int64_t wave_bytes = 64 << 10;
 };
 
 // What the library's tuner believes of the machine (NCCL src/graph/tuning.cc and topo.h). GB/s of 10^9. Its limit of

@@ -15,11 +15,36 @@ std::uint32_t share(std::uint32_t lanes, std::uint32_t bundles, std::uint32_t in
 }
 }  // namespace
 
+// Planes that each GPU reaches by a port: a switch, or leaf switches that all have a link to each spine of the plane.
 void NetworkBuilder::add_switched(std::uint32_t first, std::uint32_t count) {
-  for (std::uint32_t s = 0; s < spec_.switches; ++s) {
-    const std::uint32_t hub = topology_.add_node(TopologyNodeKind::hub);
-    for (std::uint32_t g = first; g < first + count; ++g) {
-      topology_.connect(g, hub, link_class_, share(spec_.links_per_gpu, spec_.switches, s));
+  const TreeSpec& tree = spec_.tree;
+  const std::uint32_t over = tree.oversubscription;
+  std::uint32_t leaf_gpus = count;
+  std::uint32_t spines = 0;
+  if (tree.radix > 0) {
+    if (tree.levels != 2) refuse("tree/levels", "expected 2 of switches, got " + std::to_string(tree.levels));
+    if (tree.radix % (over + 1) != 0) {
+      refuse("tree/radix", "expected a multiple of oversubscription + 1 = " + std::to_string(over + 1) + ", got " +
+                               std::to_string(tree.radix));
+    }
+    spines = tree.radix / (over + 1);
+    leaf_gpus = tree.radix - spines;
+    expect_places(std::uint64_t{leaf_gpus} * tree.radix, count, "tree");
+    if (count <= leaf_gpus) spines = 0;
+  }
+  const std::uint32_t leaves = (count + leaf_gpus - 1) / leaf_gpus;
+  for (std::uint32_t plane = 0; plane < spec_.switches; ++plane) {
+    const std::uint32_t lanes = share(spec_.links_per_gpu, spec_.switches, plane);
+    const auto first_leaf = static_cast<std::uint32_t>(topology_.nodes().size());
+    for (std::uint32_t l = 0; l < leaves; ++l) topology_.add_node(TopologyNodeKind::hub, spines > 0 ? 1 : 0);
+    for (std::uint32_t s = 0; s < spines; ++s) topology_.add_node(TopologyNodeKind::hub, 2);
+    for (std::uint32_t g = 0; g < count; ++g) {
+      topology_.connect(first + g, first_leaf + g / leaf_gpus, link_class_, lanes);
+    }
+    for (std::uint32_t l = 0; l < leaves; ++l) {
+      for (std::uint32_t s = 0; s < spines; ++s) {
+        topology_.connect(first_leaf + l, first_leaf + leaves + s, link_class_, lanes);
+      }
     }
   }
 }

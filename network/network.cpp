@@ -123,14 +123,22 @@ void NetworkBuilder::route_around_faults() {
   }
 }
 
-// What no route can avoid: the link of a GPU to its router or to a peer, and of a NIC.
+// What no route can avoid: the link of a GPU to its router or to a peer, and of a NIC; and any lane between a leaf and
+// a spine of `switched`, whose number goes by the address.
 void NetworkBuilder::check_gpu_links() const {
   for (std::uint32_t c = 0; c < topology_.cables().size(); ++c) {
     for (const std::uint32_t direction : {0U, 1U}) {
       const LinkId link{c, direction};
-      if (!topology_.out_of_order(link)) continue;
       const TopologyNodeKind from = topology_.nodes()[topology_.from(link)].kind;
       const TopologyNodeKind to = topology_.nodes()[topology_.to(link)].kind;
+      if (from == TopologyNodeKind::hub && to == TopologyNodeKind::hub) {
+        for (std::uint32_t lane = 0; lane < topology_.cables()[c].lanes; ++lane) {
+          if (topology_.lane_factor(link, lane) > 0) continue;
+          refuse("faults", "expected leaf and spine switches whose lanes all work, got one without a lane of " +
+                               topology_.name(link));
+        }
+      }
+      if (!topology_.out_of_order(link)) continue;
       if (from == TopologyNodeKind::hub || to == TopologyNodeKind::hub) continue;  // other switches are left
       if (from == TopologyNodeKind::router && to == TopologyNodeKind::router) continue;
       refuse("faults",

@@ -12,7 +12,7 @@
 namespace weft {
 
 enum class TopologyKind : std::uint8_t {
-  switched,         // every GPU linked to every switch of one level
+  switched,         // every GPU linked to every switch, or to a leaf of every plane of two levels
   fully_connected,  // every GPU linked to every other
   ring,             // the rest: a router for each GPU, or switches
   mesh,
@@ -112,7 +112,7 @@ struct FaultSpec {
 struct NetworkSpec {
   TopologyKind topology = TopologyKind::switched;
   std::uint32_t links_per_gpu = 0;        // switched, fully_connected: in all; spread evenly over switches or peers
-  std::uint32_t switches = 0;             // switched: each GPU reaches every switch
+  std::uint32_t switches = 0;             // switched: planes; with `tree`, of leaf and spine switches
   std::uint32_t lanes = 1;                // the others: of a link between routers
   std::vector<std::uint32_t> dimensions;  // mesh, torus: routers in each
   TreeSpec tree;

@@ -21,6 +21,9 @@ enum class PacketKind : std::uint8_t {
   multicast_read,   // request to a reducing switch: replies of all members, summed
   multicast_write,  // request to a switch: a copy to every member
   multicast_flag,   // request to a switch: a flag write to every member
+  push,             // request to a reducing switch: `count` contributions to a sum that goes to all members
+  multicast_sum,    // request to a switch, or from it: a pushed sum for every member; not acknowledged
+  partial_sum,      // request from a switch to a sum's home GPU: `count` contributions of `agent` in all
   read_reply,       // response: payload
   partial_reply,    // response of a member to the switch that asked it for multicast_read
   acknowledge,      // response: `count` writes have been done
@@ -40,12 +43,13 @@ struct Packet {
   LineAddress line = 0;           // or the flag
   std::uint32_t agent = 0;        // who asked, on the source GPU: comes back with the answer
   std::uint32_t entry = 0;        // of a reduction table, in copies of a multicast read. Plus one: of a write to one
-                                  // GPU the flag that it counts there, if any; of a multicast write's copies the group
-  std::uint16_t source = 0;       // the GPU that asked, also in responses to it
-  std::uint16_t destination = 0;  // the GPU that is asked; of a multicast to a switch the group
+                                  // GPU and of pushed sums the flag that it counts there, if any; of a multicast
+                                  // write's copies the group
+  std::uint16_t source = 0;       // the GPU that asked, also in responses to it; of a partial sum the group
+  std::uint16_t destination = 0;  // the GPU that is asked; of a multicast or push to a switch the group
   PacketKind kind = PacketKind::read;
   std::uint8_t lane = 0;      // of the link it last travelled on
-  std::uint8_t count = 1;     // of an acknowledgement: lines
+  std::uint8_t count = 1;     // of an acknowledgement: lines; of partial replies and pushes: contributions summed
   std::uint8_t vc_class = 0;  // of its virtual channel, on the link it last travelled on
   std::uint16_t payload = 0;  // bytes; up to 128 of compute units, 256 of copy engines: consecutive lines
 };

@@ -1,7 +1,7 @@
+// What every switch does: packets in and out, credits, copies of multicasts and their acknowledgements.
 #include "network/switch.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "sim/error.h"
 
@@ -10,26 +10,21 @@ namespace weft {
 namespace {
 // The tick of a switch's event queue: 0.52 ns. A packet's passage is rounded up to it; lanes then keep exact times.
 constexpr int kTickShift = 19;
-constexpr std::uint32_t kNoHold = ~std::uint32_t{0};
-
-bool is_request(PacketKind kind) { return virtual_channel(kind) == VirtualChannel::request; }
 }  // namespace
 
 Switch::Switch(const SwitchSpec& spec, const std::shared_ptr<const LinkTiming>& link, std::uint32_t lanes,
-               const std::vector<SwitchPort>& ports, std::unique_ptr<Reducer> reducer, std::uint32_t first_gpu,
-               std::vector<std::vector<std::uint32_t>> groups)
+               const std::vector<SwitchPort>& ports, std::unique_ptr<Reducer> reducer, const SwitchPlace& place,
+               const std::vector<MulticastGroup>& groups)
     : spec_(spec),
       link_latency_(link->spec().latency),
-      groups_(std::move(groups)),
-      first_gpu_(first_gpu),
+      lanes_(lanes),
+      place_(place),
+      ports_down_(static_cast<std::uint32_t>(ports.size()) - place.ports_up),
       ports_(ports),
       reducer_(std::move(reducer)),
-      stalled_(ports.size()),
-      acknowledged_(ports.size()) {
-  if (groups_.empty()) {
-    groups_.emplace_back(ports_.size());
-    std::iota(groups_.front().begin(), groups_.front().end(), 0U);
-  }
+      stalled_(ports.size() * lanes),
+      push_acknowledges_(ports.size() * lanes),
+      timeout_armed_(ports.size() * lanes, false) {
   for (std::uint32_t p = 0; p < ports_.size(); ++p) {
     const SwitchPort& port = ports_[p];
     outputs_.emplace_back(link, lanes, *port.out);
@@ -39,16 +34,35 @@ Switch::Switch(const SwitchSpec& spec, const std::shared_ptr<const LinkTiming>& 
     port.in->credits.announce_to(inbox_, p);
     port.in->packets.announce_to(inbox_, static_cast<std::uint32_t>(ports_.size()) + p);
   }
+  for (const MulticastGroup& members : groups) {
+    Group& group = groups_.emplace_back();
+    group.type = members.type;
+    for (const GpuId gpu : members.gpus) {
+      group.gpus.push_back(static_cast<std::uint16_t>(gpu.value));
+      if (!is_below(gpu.value)) continue;
+      const std::uint32_t port = port_to(gpu.value, 0);
+      if (group.below.empty() || group.below.back().port != port) group.below.push_back({port, 0});
+      ++group.below.back().gpus;
+      ++group.gpus_below;
+    }
+  }
 }
 
-std::uint32_t Switch::input_port(const Packet& packet) const {
-  return port_of(is_request(packet.kind) ? packet.source : packet.destination);
+// Down to the GPU, or up to the spine that all switches of the plane take for the address.
+std::uint32_t Switch::port_to(std::uint32_t gpu, LineAddress line) const {
+  if (is_below(gpu)) return (gpu - place_.first_gpu) / place_.gpus_per_port;
+  WEFT_CHECK(place_.ports_up > 0, "a packet to a GPU that the switch does not reach");
+  return ports_down_ + (line + (line >> 8)) / place_.interleave % place_.ports_up;
 }
 
 Time Switch::now() const { return Time(wheel_.now() << kTickShift); }
 
 std::int64_t Switch::tick_at_or_after(Time t) const {
   return (t.count() + (std::int64_t{1} << kTickShift) - 1) >> kTickShift;
+}
+
+void Switch::push_event(Time when, const Packet& packet, EventKind kind, std::uint32_t port) {
+  wheel_.push(tick_at_or_after(when), Event{packet, static_cast<std::uint16_t>(port), kind});
 }
 
 Time Switch::next_activity() const {
@@ -65,128 +79,104 @@ void Switch::advance(Time until) {
       for (const Departure& departure : departures_) departed(departure.held_by, departure.start);
       return;
     }
-    ports_[slot - ports_.size()].in->packets.receive([&](const Packet& packet) {
+    const auto port = static_cast<std::uint32_t>(slot - ports_.size());
+    ports_[port].in->packets.receive([&](const Packet& packet) {
       ++statistics_.packets;
-      wheel_.push(tick_at_or_after(packet.when + spec_.latency), Event{packet, false});
+      push_event(packet.when + spec_.latency, packet, EventKind::arrived, port);
     });
   });
   wheel_.run_until(tick_at_or_after(until), [this](const Event& event) { handle(event); });
 }
 
 void Switch::handle(const Event& event) {
-  const Packet& packet = event.packet;
-  if (event.made_here) {
-    if (packet.kind == PacketKind::read_reply) {
-      Packet reply = reducer_->close(packet.entry);
-      const std::uint32_t port = port_of(reply.source);
-      reply.kind = PacketKind::read_reply;
-      reply.payload = packet.payload;
-      statistics_.added_bytes += reply.payload;
-      send(reply, port, kNoHold);
-      resume_stalled(port);
-    } else {
-      send(packet, port_of(packet.source), kNoHold);
-    }
-    return;
+  switch (event.kind) {
+    case EventKind::arrived:
+      handle_arrival(event.packet, event.port);
+      return;
+    case EventKind::sum:
+      sum_is_ready(event.packet);
+      return;
+    case EventKind::partial:
+      send_partial(event.packet);
+      return;
+    case EventKind::acknowledge:
+      flush_push_acknowledge(event.packet);
+      return;
+    case EventKind::timeout:
+      handle_timeout(event.packet.entry);
+      return;
   }
+}
+
+void Switch::handle_arrival(const Packet& packet, std::uint32_t port) {
   switch (packet.kind) {
     case PacketKind::partial_reply:
-      handle_partial_reply(packet);
+      handle_partial_reply(packet, port);
       return;
     case PacketKind::acknowledge:
-      handle_acknowledge(packet);
+      handle_acknowledge(packet, port);
       return;
     case PacketKind::read_reply:
-      send(packet, port_of(packet.source), hold(packet, 1));
+      send(packet, port_to(packet.source, packet.line), hold(packet, port, 1));
       return;
     default:
-      handle_request(packet);
+      if (!begin_request(packet, port)) stall(packet, port);
   }
 }
 
-void Switch::handle_request(const Packet& packet) {
-  StalledPort& stalled = stalled_[port_of(packet.source)];
-  if (!stalled.packets.empty()) {  // a full table stalls its port: nothing overtakes
-    stalled.packets.push_back(packet);
-    return;
+// To all members' ports, and up where there are more. A spine leaves out the leaf that the packet came from.
+void Switch::multicast(const Packet& packet, std::uint32_t port) {
+  const Group& group = group_of(packet);
+  const std::uint32_t except = place_.spine ? port : kNoPort;
+  const bool up = port < ports_down_ && !place_.spine && group.goes_up();
+  std::uint32_t copies = up ? 1 : 0;
+  for (const Branch& branch : group.below) copies += branch.port != except ? 1 : 0;
+  WEFT_CHECK(copies > 0, "a multicast to nobody");
+  if (packet.kind == PacketKind::multicast_write && port < ports_down_ && !place_.spine) {
+    statistics_.multicast_bytes += packet.payload;
   }
-  switch (packet.kind) {
-    case PacketKind::multicast_read:
-      if (!start_reduction(packet)) {
-        stalled.packets.push_back(packet);
-        stalled.since = now();
-      }
-      return;
-    case PacketKind::multicast_write:
-    case PacketKind::multicast_flag:
-      multicast(packet);
-      return;
-    default:
-      send(packet, port_of(packet.destination), hold(packet, 1));
+  statistics_.added_bytes += std::int64_t{copies} * packet.payload;
+  std::uint32_t place = kNoHold;
+  if (port != kNoPort) {
+    statistics_.added_bytes -= packet.payload;
+    place = hold(packet, port, copies);
   }
-}
-
-bool Switch::start_reduction(const Packet& packet) {
-  WEFT_CHECK(reducer_ != nullptr, "a multicast read reached a switch that does not reduce");
-  const auto members = static_cast<std::uint32_t>(groups_.at(packet.destination).size());
-  const std::optional<std::uint32_t> entry = reducer_->open(port_of(packet.source), packet, members);
-  if (!entry) return false;
-  Packet copy = packet;
-  copy.entry = *entry;
-  multicast(copy);
-  return true;
-}
-
-void Switch::resume_stalled(std::uint32_t port) {
-  StalledPort& stalled = stalled_[port];
-  if (stalled.packets.empty()) return;
-  if (!start_reduction(stalled.packets.front())) return;
-  stalled.packets.pop_front();
-  reducer_->count_stall(now() - stalled.since);
-  std::deque<Packet> waiting;
-  waiting.swap(stalled.packets);
-  for (const Packet& packet : waiting) handle_request(packet);  // up to the next one that finds no entry
-}
-
-void Switch::multicast(const Packet& packet) {
-  if (packet.kind == PacketKind::multicast_write) statistics_.multicast_bytes += packet.payload;
-  const std::vector<std::uint32_t>& members = groups_.at(packet.destination);
-  statistics_.added_bytes += (std::ssize(members) - 1) * packet.payload;
-  const std::uint32_t place = hold(packet, static_cast<std::uint32_t>(members.size()));
   Packet copy = packet;
   if (packet.kind == PacketKind::multicast_write) copy.entry = packet.destination + 1U;  // in its acknowledgements, too
-  for (const std::uint32_t member : members) {
-    copy.destination = static_cast<std::uint16_t>(first_gpu_ + member);
-    send(copy, member, place);
+  if (up) send(copy, port_to(place_.first_gpu + place_.gpus, packet.line), place);
+  for (const Branch& branch : group.below) {
+    if (branch.port == except) continue;
+    if (!place_.spine) copy.destination = static_cast<std::uint16_t>(place_.first_gpu + branch.port);
+    send(copy, branch.port, place);
   }
 }
 
-void Switch::handle_partial_reply(const Packet& packet) {
-  give_credit(port_of(packet.destination), packet.lane, VirtualChannel::response, now());
-  statistics_.added_bytes -= packet.payload;
-  const std::optional<Time> ready = reducer_->add(packet.entry, packet, now());
-  if (!ready) return;
-  Packet reply = packet;
-  reply.kind = PacketKind::read_reply;
-  wheel_.push(tick_at_or_after(*ready), Event{reply, true});
-}
-
-void Switch::handle_acknowledge(const Packet& packet) {
+// A multicast write is acknowledged, to where it came from, when each branch has acknowledged as many.
+void Switch::handle_acknowledge(const Packet& packet, std::uint32_t port) {
   if (packet.entry == 0) {  // of a write to one GPU
-    send(packet, port_of(packet.source), hold(packet, 1));
+    send(packet, port_to(packet.source, packet.line), hold(packet, port, 1));
     return;
   }
-  give_credit(port_of(packet.destination), packet.lane, VirtualChannel::response, now());
-  std::vector<std::uint32_t>& done = acknowledged_[port_of(packet.source)];
+  // They speak for several lines: those of one agent meet in one spine, whatever the lines.
+  const std::uint32_t back = port_to(packet.source, packet.agent * place_.interleave);
+  give_credit(port, packet.lane, VirtualChannel::response, now());
+  const Group& group = groups_.at(packet.entry - 1);
+  auto branches = static_cast<std::uint32_t>(group.below.size());
+  if (place_.spine) {
+    for (const Branch& branch : group.below) branches -= branch.port == back ? 1 : 0;
+  } else if (back < ports_down_ && group.goes_up()) {
+    ++branches;
+  }
+  if (packet.source >= acknowledged_.size()) acknowledged_.resize(packet.source + 1U);
+  std::vector<std::uint32_t>& done = acknowledged_[packet.source];
   if (packet.agent >= done.size()) done.resize(packet.agent + 1, 0);
   std::uint32_t& copies = done[packet.agent];
   copies += packet.count;
-  const auto members = static_cast<std::uint32_t>(groups_.at(packet.entry - 1).size());
-  if (copies < members) return;
+  if (copies < branches) return;
   Packet combined = packet;
-  combined.count = static_cast<std::uint8_t>(copies / members);
-  copies %= members;
-  send(combined, port_of(packet.source), kNoHold);
+  combined.count = static_cast<std::uint8_t>(copies / branches);
+  copies %= branches;
+  send(combined, back, kNoHold);
 }
 
 void Switch::send(const Packet& packet, std::uint32_t port, std::uint32_t hold) {
@@ -194,7 +184,7 @@ void Switch::send(const Packet& packet, std::uint32_t port, std::uint32_t hold) 
   if (outputs_[port].submit(packet, now(), hold, start)) departed(hold, start);
 }
 
-std::uint32_t Switch::hold(const Packet& packet, std::uint32_t copies) {
+std::uint32_t Switch::hold(const Packet& packet, std::uint32_t port, std::uint32_t copies) {
   std::uint32_t place = 0;
   if (free_holds_.empty()) {
     place = static_cast<std::uint32_t>(holds_.size());
@@ -203,8 +193,7 @@ std::uint32_t Switch::hold(const Packet& packet, std::uint32_t copies) {
     place = free_holds_.back();
     free_holds_.pop_back();
   }
-  holds_[place] = {static_cast<std::uint16_t>(input_port(packet)), packet.lane, virtual_channel(packet.kind), copies,
-                   Time(0)};
+  holds_[place] = {static_cast<std::uint16_t>(port), packet.lane, virtual_channel(packet.kind), copies, Time(0)};
   return place;
 }
 
@@ -222,8 +211,8 @@ void Switch::give_credit(std::uint32_t port, std::uint8_t lane, VirtualChannel c
 }
 
 bool Switch::holds_packets() const {
-  return holds_.size() != free_holds_.size() ||
-         std::any_of(stalled_.begin(), stalled_.end(), [](const StalledPort& s) { return !s.packets.empty(); });
+  return holds_.size() != free_holds_.size() || (reducer_ != nullptr && reducer_->occupied() > 0) ||
+         std::any_of(stalled_.begin(), stalled_.end(), [](const Stalled& s) { return s.waiting > 0; });
 }
 
 }  // namespace weft

@@ -164,7 +164,8 @@ TEST(BadInputEndToEnd, CollectivesAndNetworksThatCannotBeAreRefused) {
   refused("--set 'workload.start_delay_us=[-1]'", "/workload/start_delay_us: expected an array of numbers");
   refused("--set all_reduce.algorithm=hierarchical", "/all_reduce/ranks_per_node: expected the ranks of a node");
   refused("--set workload.collective=all_gather --set all_reduce.algorithm=tree",
-          "/all_reduce/algorithm: expected auto or ring or halving_doubling or direct for all_gather, got tree");
+          "/all_reduce/algorithm: expected auto or ring or in_switch or halving_doubling or direct for all_gather, got "
+          "tree");
   refused("--set workload.collective=send_receive", "/gpus: expected 2 GPUs for send_receive, got 4");
   refused("--set network.link.latency_ns=0", "/network/link/latency_ns: expected a number from 0.001");
   std::string faults;

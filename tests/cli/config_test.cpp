@@ -192,7 +192,8 @@ TEST(SystemConfig, PresetsAndTopologiesGoOverIncludedOnes) {
   const TemporaryFolder folder;
   folder.write("base.json", R"({"system": {"base": "hgx-h100", "network": {"link": {"bandwidth_GBps": 7}}},
     "network": {"link": {"bandwidth_GBps": 9, "latency_ns": 11}, "switch": {"latency_ns": 3}},
-    "switch_reduce": {"entry_bytes": 64, "table_bytes_per_port": 4096, "adds_per_second": 1e9, "latency_ns": 1},
+    "switch_reduce": {"entry_bytes": 64, "table_bytes_per_port": 4096, "adders": {"bits": 128, "clock_MHz": 1000},
+                      "latency_ns": 1},
     "workload": {"model": "vgg16", "batch": 1}})");
   folder.write("link.json", R"({"include": "base.json", "network": {"link": {"preset": "nvlink5", "credits": 5}}})");
   const LinkSpec link = read_run_config(folder.path() / "link.json", {}).system.network.link;

@@ -67,7 +67,7 @@ Measured measure_here(const RunConfig& config, const std::vector<KernelDemand>& 
   const Scripts scripts(config, programs);
   std::vector<GpuWork> work;
   for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
-  Machine machine(config.system, work);
+  Machine machine(config.system, work, scripts.multicast_groups());
   WEFT_CHECK(machine.run(1, {}), "the run came to its end");
   const Gpu& gpu = machine.gpu(0);
   Measured measured;

@@ -29,6 +29,7 @@ class Bench {
   Bench(const Shape& shape, std::int64_t lines) : shape_(shape), lines_(lines) {
     place_.spec.channels = shape.channels;
     place_.ranks = shape.ranks;
+    place_.bytes = lines * kLine;
     place_.registered = shape.registered;
     place_.registered_warps = 4;
     place_.adds_per_cycle = 128;

@@ -1,6 +1,7 @@
 // A switch on a bench: packets go in at a given time, and what comes out is collected by port.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -23,13 +24,23 @@ inline LinkSpec bench_link(std::uint32_t credits = 16) {
 
 class SwitchBench {
  public:
+  // A port to each GPU; `groups` of GPUs, without any all of them.
   explicit SwitchBench(std::uint32_t ports, const LinkSpec& link = bench_link(),
-                       std::unique_ptr<Reducer> reducer = nullptr, std::vector<std::vector<std::uint32_t>> groups = {})
+                       std::unique_ptr<Reducer> reducer = nullptr,
+                       const std::vector<std::vector<std::uint32_t>>& groups = {})
+      : SwitchBench(ports, link, std::move(reducer), SwitchPlace{.gpus = ports}, groups) {}
+  SwitchBench(std::uint32_t ports, const LinkSpec& link, std::unique_ptr<Reducer> reducer, const SwitchPlace& place,
+              const std::vector<std::vector<std::uint32_t>>& groups)
       : in_(ports), out_(ports) {
+    std::vector<MulticastGroup> multicasts(std::max<std::size_t>(1, groups.size()));
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      for (const std::uint32_t gpu : groups[g]) multicasts[g].gpus.push_back(GpuId{gpu});
+    }
+    for (std::uint32_t gpu = 0; groups.empty() && gpu < place.gpus; ++gpu) multicasts[0].gpus.push_back(GpuId{gpu});
     std::vector<SwitchPort> wires;
     for (std::uint32_t p = 0; p < ports; ++p) wires.push_back({&in_[p], &out_[p]});
     hub_ = std::make_unique<Switch>(SwitchSpec{.latency = kSwitchLatency}, std::make_shared<const LinkTiming>(link), 1,
-                                    wires, std::move(reducer), 0, std::move(groups));
+                                    wires, std::move(reducer), place, multicasts);
     packets.resize(ports);
     credits.resize(ports);
   }

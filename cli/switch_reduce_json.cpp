@@ -1,0 +1,54 @@
+#include "cli/switch_reduce_json.h"
+
+namespace weft {
+
+namespace {
+
+constexpr double kMaxTimeNs = 1e9;  // keeps out what is a slip of the unit
+
+const EnumNames<TableArbitration>& table_arbitration_names() {
+  static const EnumNames<TableArbitration> names{{TableArbitration::fifo, "fifo"},
+                                                 {TableArbitration::round_robin, "round_robin"}};
+  return names;
+}
+
+// As many lanes of a type as its elements fill the adder, where nothing else is said.
+template <class Fields>
+void adder_fields(Fields& f, AdderSpec& adders) {
+  f.count("per_port", adders.per_port, 1, 1024, Presence::optional);
+  f.count("bits", adders.bits, 8, 65536);
+  f.clock_MHz("clock_MHz", adders.clock, 1, 1e5);
+  if constexpr (Fields::kReads) {
+    for (std::size_t type = 0; type < kDataTypes; ++type) {
+      adders.lanes[type] = adders.bits / static_cast<std::uint32_t>(8 * bytes_per_element(static_cast<DataType>(type)));
+    }
+  }
+  f.object(
+      "lanes",
+      [&](auto& lanes) {
+        for (std::size_t type = 0; type < kDataTypes; ++type) {
+          lanes.count(to_string(static_cast<DataType>(type)), adders.lanes[type], 0, 65536, Presence::optional);
+        }
+      },
+      Presence::optional);
+}
+
+template <class Fields>
+void all_fields(Fields& f, ReduceSpec& reduce) {
+  f.count("entry_bytes", reduce.entry_bytes, 1, 65536);
+  f.count("table_bytes_per_port", reduce.table_bytes_per_port, reduce.entry_bytes, std::int64_t{1} << 40);
+  f.object("adders", [&](auto& adders) { adder_fields(adders, reduce.adders); });
+  f.time_ns("latency_ns", reduce.latency, 0, kMaxTimeNs);
+  f.choice("arbitration", reduce.arbitration, table_arbitration_names(), Presence::optional);
+  f.count("group_entries", reduce.group_entries, 0, 1 << 24, Presence::optional);
+  f.count("max_groups", reduce.max_groups, 0, 65535, Presence::optional);
+  f.count("fan_in", reduce.fan_in, 2, 255, Presence::optional);
+  f.time_ns("timeout_ns", reduce.timeout, 0, kMaxTimeNs, Presence::optional);
+}
+
+}  // namespace
+
+void reduce_fields(FieldReader& fields, ReduceSpec& reduce) { all_fields(fields, reduce); }
+void reduce_fields(FieldWriter& fields, ReduceSpec& reduce) { all_fields(fields, reduce); }
+
+}  // namespace weft
