@@ -168,11 +168,14 @@ void load_algorithm(RunConfig& config, const fs::path& config_file) {
   config.algorithm_file = find_input(config.algorithm_file, config_file, config_directory() / "algorithms").string();
   // Proved for the connections that have the fewest places, whatever protocol the tuner takes.
   std::uint32_t slots = UINT32_MAX;
+  std::uint32_t pieces = 1;
   for (const auto protocol : {CollectiveProtocol::simple, CollectiveProtocol::ll, CollectiveProtocol::ll128}) {
-    slots = std::min(slots, protocol_shape(config.system.collectives, protocol, false).slots);
+    const ProtocolShape shape = protocol_shape(config.system.collectives, protocol, true);
+    slots = std::min(slots, shape.slots);
+    pieces = std::max(pieces, shape.pieces_per_chunk);
   }
   config.collective.user_algorithm =
-      std::make_shared<const UserAlgorithm>(load_user_algorithm(config.algorithm_file, 1, slots));
+      std::make_shared<const UserAlgorithm>(load_user_algorithm(config.algorithm_file, pieces, slots));
 }
 
 void check_collectives(const RunConfig& config, const std::string& file) {

@@ -8,6 +8,7 @@
 
 #include "cli/collective_config.h"
 #include "cli/collective_times.h"
+#include "gpu_model/in_switch_programs.h"
 #include "network/group_rings.h"
 #include "sim/error.h"
 #include "traces/replay_graph.h"
@@ -81,8 +82,9 @@ ScriptedKernel copy_script(const CopyDemand& copy) {
   return kernel;
 }
 
-// Links by which a GPU reaches the others: where it sits behind a router, those to it.
+// Links by which a GPU reaches the others: where it sits behind a router, those to it; of a hybrid cube mesh its six.
 std::uint32_t links_of_gpu(const NetworkSpec& network) {
+  if (network.topology == TopologyKind::hybrid_cube_mesh) return 6 * network.lanes;
   const bool direct = network.topology == TopologyKind::switched || network.topology == TopologyKind::fully_connected;
   return direct ? network.links_per_gpu : network.injection_lanes;
 }
@@ -93,19 +95,25 @@ double nic_GBps_of_gpu(const NetworkSpec& network) {
   return static_cast<double>(cluster.link.bandwidth.count()) * 1e-9 * cluster.nics_per_node / cluster.gpus_per_node;
 }
 
-// Why switches cannot reduce a collective whose group would have this number, in words; empty: they can.
-std::string why_not_in_switch(const SystemSpec& system, const CollectiveDemand& demand, std::uint32_t group) {
+// Why switches cannot reduce a collective whose multicast groups would begin with this number, in words; empty: they
+// can.
+std::string why_not_in_switch(const SystemSpec& system, const CollectiveDemand& demand, std::size_t first_group) {
   if (!system.switch_reduce) return "no switch reduces";
   const ReduceSpec& reduce = *system.switch_reduce;
   if (reduce.adders.lanes_of(demand.type) == 0) {
     return fmt::format("the switches' adders have no lanes for {}", to_string(demand.type));
   }
-  if (reduce.max_groups > 0 && group >= reduce.max_groups) {
-    return fmt::format("the switches know {} groups at most", reduce.max_groups);
+  const auto& cluster = system.network.cluster;
+  const auto size = static_cast<std::uint32_t>(demand.group.size());
+  const std::uint32_t members = cluster ? ranks_per_node(demand.group, cluster->gpus_per_node) : size;
+  if (members < 2) return "";  // plan_collective() says so
+  const std::uint32_t part = in_switch_part(members, reduce.fan_in);
+  if (part == 0) {
+    return fmt::format("an entry counts {} GPUs at most, and {} are not a multiple of fewer", reduce.fan_in, members);
   }
-  const std::size_t most = system.network.cluster ? system.network.cluster->gpus_per_node : demand.group.size();
-  if (std::min(most, demand.group.size()) > reduce.fan_in) {
-    return fmt::format("an entry counts {} GPUs at most", reduce.fan_in);
+  const std::uint32_t groups = part == members ? 1 : size / part;
+  if (reduce.max_groups > 0 && first_group + groups > reduce.max_groups) {
+    return fmt::format("the switches know {} groups at most", reduce.max_groups);
   }
   return "";
 }
@@ -142,8 +150,14 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                             .gpus_per_node = gpus_per_node,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
                             .nic_GBps = nic_GBps_of_gpu(config.system.network)};
+  if (config.system.switch_reduce) context.fan_in = config.system.switch_reduce->fan_in;
   std::vector<std::pair<GpuGroup, std::shared_ptr<const RingOrders>>> rings;
-  std::vector<std::pair<GpuGroup, DataType>> multicasts;  // by number
+  struct Multicast {
+    GpuGroup group;
+    DataType type;
+    std::size_t number;  // the first one
+  };
+  std::vector<Multicast> multicasts;
   collectives_.reserve(order.size());
   for (const Key& key : order) {
     const auto& members = meetings[key];
@@ -160,14 +174,18 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
         ring = rings.emplace(ring, demand.group, rings_of_group(config.system.network, gpus, demand.group));
       }
       context.ring_orders = ring->second;
-      const std::pair multicast{demand.group, demand.type};
-      const auto known = std::find(multicasts.begin(), multicasts.end(), multicast);
-      context.multicast_group = static_cast<std::uint16_t>(known - multicasts.begin());
-      context.why_not_in_switch = why_not_in_switch(config.system, demand, context.multicast_group);
+      const auto known = std::find_if(multicasts.begin(), multicasts.end(), [&](const Multicast& m) {
+        return m.group == demand.group && m.type == demand.type;
+      });
+      const std::size_t number = known == multicasts.end() ? multicast_groups_.size() : known->number;
+      context.multicast_group = static_cast<std::uint16_t>(number);
+      context.why_not_in_switch = why_not_in_switch(config.system, demand, number);
       collective.plan = plan_collective(context, demand, config.collective, flags_);
-      if (known == multicasts.end() && collective.plan.algorithm == kInSwitch) {
-        multicasts.push_back(multicast);
-        multicast_groups_.push_back({demand.group.members(), demand.type});
+      if (known == multicasts.end() && !collective.plan.multicasts.empty()) {
+        multicasts.push_back({demand.group, demand.type, number});
+        for (const GpuGroup& group : collective.plan.multicasts) {
+          multicast_groups_.push_back({group.members(), demand.type});
+        }
       }
       flags_ += collective.plan.flags;
     }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "gpu_model/engine_programs.h"
+#include "gpu_model/dma_collectives.h"
 #include "gpu_model/in_switch_programs.h"
 #include "gpu_model/in_switch_registered.h"
 #include "gpu_model/phase_lines.h"
@@ -27,13 +27,6 @@ std::uint32_t members_per_node(const CollectiveContext& context, const Collectiv
   return ranks_per_node(demand.group, context.gpus_per_node);
 }
 
-// The size nccl-tests reports: the larger of what a rank gives and gets.
-std::int64_t reported_bytes(const CollectiveDemand& demand) {
-  const auto ranks = static_cast<std::int64_t>(demand.group.size());
-  const bool joins = demand.kind == CollectiveKind::all_gather || demand.kind == CollectiveKind::gather;
-  return demand.bytes.count() * (joins ? ranks : 1);
-}
-
 // Of a registered block, two warps synchronise.
 std::uint32_t registered_warps(const InSwitchSpec& spec) { return spec.reduce_warps + 2 * spec.copy_warps - 2; }
 
@@ -43,7 +36,8 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   InSwitchPlace place;
   place.spec = library.in_switch;
   place.spec.channels = channels;
-  place.ranks = members_per_node(context, demand);
+  const std::uint32_t members = members_per_node(context, demand);
+  place.ranks = in_switch_part(members, context.fan_in);
   place.group = demand.group.members();
   place.kind = demand.kind;
   place.root = demand.root;
@@ -61,8 +55,19 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks, place.nodes());
   place.first_flag = first_flag;
   const InSwitchSchedule schedule(std::max<std::int64_t>(1, place.bytes), place.ranks, channels, place.nodes());
-  CollectivePlan plan{kInSwitch, to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}};
+  CollectivePlan plan{kInSwitch, to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}, {}};
+  // A group of all: switches know who of it is in their node. Of parts, each has a group of its own.
+  if (place.ranks == members) {
+    plan.multicasts.push_back(demand.group);
+  } else {
+    for (auto first = place.group.begin(); first != place.group.end(); first += place.ranks) {
+      plan.multicasts.emplace_back(std::vector<GpuId>(first, first + place.ranks));
+    }
+  }
   for (std::uint32_t rank = 0; rank < demand.group.size(); ++rank) {
+    if (place.ranks < members) {
+      place.multicast_group = static_cast<std::uint16_t>(context.multicast_group + rank / place.ranks);
+    }
     ScriptedKernel kernel;
     kernel.threads_per_block = in_switch_threads(library.in_switch);
     kernel.programs = in_switch_programs(place, schedule, rank);
@@ -101,7 +106,7 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<con
   std::uint32_t blocks = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks = std::max(blocks, schedule->blocks(rank));
   const auto layout = std::make_shared<const ScheduleLayout>(std::move(schedule), place);
-  CollectivePlan plan{algorithm, to_string(protocol), blocks, layout->flags(), {}};
+  CollectivePlan plan{algorithm, to_string(protocol), blocks, layout->flags(), {}, {}};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     ScriptedKernel kernel;
     kernel.threads_per_block = place.protocol.threads + place.protocol.extra_threads;
@@ -121,6 +126,8 @@ bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDem
   if (why_not.empty() && demand.kind != CollectiveKind::all_reduce) {
     if (!does(AllReduceAlgorithm::in_switch, demand.kind)) {
       why_not = fmt::format("{} is not among what they do", to_string(demand.kind));
+    } else if (members > context.fan_in) {
+      why_not = "all but all_reduce need entries that count all of their GPUs";
     } else if (members != demand.group.size() || (!registered && demand.kind != CollectiveKind::barrier)) {
       why_not = "all but all_reduce need registered buffers (all_reduce.registered) and one node";
     }
@@ -185,7 +192,10 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     }
     SchedulePlace place;
     place.gpu = context.gpu;
-    place.protocol = protocol_shape(library, choice.protocol, is_ring);
+    const bool slices =
+        user || is_ring ||
+        (algorithm == CollectiveAlgorithm::direct && has_block_a_peer(demand.kind, query.ranks, choice.channels));
+    place.protocol = protocol_shape(library, choice.protocol, slices);
     place.fence = clock.to_subcycles(library.fence);
     place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
     place.registered = registered && is_ring && choice.protocol == CollectiveProtocol::simple;
@@ -245,49 +255,13 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
   return plan;
 }
 
-CollectivePlan plan_on_dma_engines(const CollectiveContext& context, const CollectiveDemand& demand,
-                                   const CollectiveWish& wish, std::uint32_t first_flag) {
-  using Planner = ScriptedKernel (*)(const EnginePlace&);
-  const bool near_memory = wish.mover == Mover::near_memory;
-  const auto planner = [&]() -> Planner {
-    switch (demand.kind) {
-      case CollectiveKind::all_reduce:
-        return near_memory ? near_memory_all_reduce : copy_engine_all_reduce;
-      case CollectiveKind::all_gather:
-        return near_memory ? nullptr : copy_engine_all_gather;
-      case CollectiveKind::all_to_all:
-        return near_memory ? nullptr : copy_engine_all_to_all;
-      case CollectiveKind::broadcast:
-        return near_memory ? nullptr : copy_engine_broadcast;
-      default:
-        return nullptr;
-    }
-  }();
-  const char* mover = to_string(wish.mover);
-  if (planner == nullptr || wish.algorithm == AllReduceAlgorithm::in_switch) {
-    throw InputError(fmt::format("mover {}: expected {} by another algorithm than in_switch, got {}", mover,
-                                 near_memory ? "an all_reduce" : "an all_reduce, all_gather, all_to_all or broadcast",
-                                 to_string(demand.kind)));
-  }
-  if (demand.send_address != demand.receive_address) {
-    throw InputError(fmt::format("mover {}: expected a collective in place, got two buffers", mover));
-  }
-  EnginePlace place;
-  place.gpu = context.gpu;
-  place.library = context.library;
-  place.group = demand.group;
-  place.address = static_cast<std::int64_t>(demand.receive_address);
-  place.bytes = reported_bytes(demand);
-  place.buffer_end = context.gpu->hbm.bytes;
-  place.first_flag = first_flag;
-  const std::uint32_t flags = near_memory ? near_memory_flags(place) : copy_engine_flags(place);
-  CollectivePlan plan{near_memory ? "ring" : "direct", to_string(CollectiveProtocol::simple), 0, flags, {}};
-  for (place.rank = 0; place.rank < demand.group.size(); ++place.rank) plan.ranks.push_back(planner(place));
-  plan.channels = plan.ranks.front().blocks();
-  return plan;
-}
-
 }  // namespace
+
+std::int64_t reported_bytes(const CollectiveDemand& demand) {
+  const auto ranks = static_cast<std::int64_t>(demand.group.size());
+  const bool joins = demand.kind == CollectiveKind::all_gather || demand.kind == CollectiveKind::gather;
+  return demand.bytes.count() * (joins ? ranks : 1);
+}
 
 const char* to_string(Mover mover) {
   switch (mover) {

@@ -23,6 +23,7 @@ struct CollectivePlan {
   std::uint32_t channels = 0;
   std::uint32_t flags = 0;            // counters it uses on every GPU, from `first_flag`
   std::vector<ScriptedKernel> ranks;  // by place in the group
+  std::vector<GpuGroup> multicasts;   // the groups that its multicasts name, from the context's number on
 };
 
 // Who moves the data of collectives, and who adds. compute_units: thread blocks of the library, NCCL. The others are
@@ -50,9 +51,13 @@ struct CollectiveContext {
   std::uint32_t gpus_per_node = 0;                          // as many, by number, are one node
   Bandwidth link;                                           // of one, each way
   double nic_GBps = 0;                                      // a GPU's share of its node's NICs; one node: 0
-  std::uint16_t multicast_group = 0;                        // of the collective's group
+  std::uint16_t multicast_group = 0;                        // the first of the collective
+  std::uint32_t fan_in = 255;                               // GPUs of a multicast group, at most
   std::shared_ptr<const RingOrders> ring_orders = nullptr;  // of the collective's group; null: by number
 };
+
+// The size nccl-tests reports: the larger of what a rank gives and gets.
+[[nodiscard]] std::int64_t reported_bytes(const CollectiveDemand& demand);
 
 // Buffers of the communication library, at the end of the memory of each GPU. `gpus_per_node`: 0 where no switch
 // reduces.

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-void Gpu::on_contributions(const Event& event) {
+void Gpu::on_contributions(const GpuEvent& event) {
   const auto stream = static_cast<std::uint16_t>(agents_[event.agent].block_number);
   const Time at = clock_.to_time(now());
   for (std::uint32_t i = 0; i < event.lines; ++i) {
@@ -23,7 +23,7 @@ void Gpu::send_chunks() {
   const std::optional<Time> due = message_.next_timeout();
   if (!due || message_timer_runs_) return;
   message_timer_runs_ = true;
-  push(std::max(clock_.to_subcycles(*due), now() + kCycle), Event{.kind = EventKind::message_timeout});
+  push(std::max(clock_.to_subcycles(*due), now() + kCycle), GpuEvent{.kind = EventKind::message_timeout});
 }
 
 // The ports see the sum first: the window moves on, and whoever waits for it knows when L2 has it.
@@ -36,7 +36,7 @@ void Gpu::on_chunk_sum(const Packet& packet, std::uint16_t bundle) {
   }
   Packet sum = packet;
   sum.agent = *agent;
-  push(now() + request_latency_, Event{.kind = EventKind::chunk_sum_at_l2, .gpu = bundle, .agent = keep(sum)});
+  push(now() + request_latency_, GpuEvent{.kind = EventKind::chunk_sum_at_l2, .gpu = bundle, .agent = keep(sum)});
 }
 
 void Gpu::on_chunk_sum_at_l2(const Packet& packet, std::uint16_t bundle) {

@@ -35,7 +35,7 @@ void Gpu::on_sum(const Packet& packet, std::uint16_t bundle) {
   sum.source = static_cast<std::uint16_t>(id_.value);
   sum.count = 1;
   push(std::max(access.done, read.done) + response_latency_,
-       Event{.kind = EventKind::egress_reply, .gpu = bundle, .agent = keep(sum)});
+       GpuEvent{.kind = EventKind::egress_reply, .gpu = bundle, .agent = keep(sum)});
 }
 
 }  // namespace weft

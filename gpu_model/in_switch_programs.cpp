@@ -1,5 +1,7 @@
 #include "gpu_model/in_switch_programs.h"
 
+#include <algorithm>
+
 #include "gpu_model/in_switch_registered.h"
 #include "gpu_model/phase_lines.h"
 #include "network/binary_tree.h"
@@ -230,6 +232,13 @@ class InSwitchPrograms final : public BlockPrograms {
 };
 
 }  // namespace
+
+std::uint32_t in_switch_part(std::uint32_t members, std::uint32_t fan_in) {
+  for (std::uint32_t part = std::min(members, fan_in); part >= 2; --part) {
+    if (members % part == 0) return part;
+  }
+  return 0;
+}
 
 std::uint32_t in_switch_flags(const InSwitchPlace& place) {
   return place.spec.channels * flags_per_channel(place.nodes());

@@ -24,7 +24,7 @@ namespace weft {
 struct InSwitchPlace {
   InSwitchSpec spec;
   std::vector<GpuId> group;  // ascending, `ranks` of each node
-  std::uint32_t ranks = 0;   // of a node
+  std::uint32_t ranks = 0;   // of a node, or of a part of it where an entry does not count all of its GPUs
   std::uint32_t lines_per_round = 16;
   CollectiveKind kind = CollectiveKind::all_reduce;  // others: on registered buffers
   std::uint32_t root = 0;
@@ -43,6 +43,8 @@ struct InSwitchPlace {
   [[nodiscard]] std::uint32_t nodes() const { return static_cast<std::uint32_t>(group.size()) / ranks; }
 };
 
+// The largest parts of a node's `members`, all alike, that an entry can count; 0: there are none of at least two.
+[[nodiscard]] std::uint32_t in_switch_part(std::uint32_t members, std::uint32_t fan_in);
 [[nodiscard]] std::uint32_t in_switch_flags(const InSwitchPlace& place);
 // Of `ranks` of each of `nodes`.
 [[nodiscard]] std::int64_t in_switch_buffer_bytes(const InSwitchSpec& spec, std::uint32_t ranks, std::uint32_t nodes);

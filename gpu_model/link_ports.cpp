@@ -62,8 +62,11 @@ LinkPorts::Lane LinkPorts::lane_of(LineAddress line, std::uint16_t destination) 
   switch (plan_.kind) {
     case LinkPlan::Kind::planes:
       return spread_[spread % spread_.size()];
-    case LinkPlan::Kind::router:
-      return lane_in(0, spread);
+    case LinkPlan::Kind::router: {
+      // Where there are enough, each GPU has lanes of its own: what waits for a busy link holds up nothing else.
+      const std::uint32_t own = transmitters_[0].lanes() / plan_.gpus;
+      return lane_in(0, own == 0 ? spread : (destination - plan_.first_gpu) * own + spread % own);
+    }
     case LinkPlan::Kind::peers:
       break;
   }

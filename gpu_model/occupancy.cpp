@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 // CUDA's occupancy calculator, compute capability 7.0 to 10.0: warps of 32 threads; registers are given to a warp in
 // units of 256, shared memory to a block in units of 128 B.
-constexpr std::uint32_t kWarpThreads = 32;
+constexpr std::uint32_t kWarp = 32;
 constexpr std::uint32_t kRegisterUnit = 256;
 constexpr std::uint32_t kSharedMemoryUnit = 128;
 
@@ -16,10 +16,10 @@ constexpr std::uint32_t round_up(std::uint32_t n, std::uint32_t unit) { return (
 
 BlockNeeds block_needs(const ComputeUnitSpec& unit, std::uint32_t threads, std::uint32_t registers_per_thread,
                        std::uint32_t shared_memory_bytes) {
-  const std::uint32_t warps = (threads + kWarpThreads - 1) / kWarpThreads;
+  const std::uint32_t warps = (threads + kWarp - 1) / kWarp;
   BlockNeeds needs;
-  needs.threads = warps * kWarpThreads;
-  needs.registers = warps * round_up(registers_per_thread * kWarpThreads, kRegisterUnit);
+  needs.threads = warps * kWarp;
+  needs.registers = warps * round_up(registers_per_thread * kWarp, kRegisterUnit);
   needs.shared_memory = round_up(shared_memory_bytes + unit.reserved_shared_memory_bytes, kSharedMemoryUnit);
   return needs;
 }

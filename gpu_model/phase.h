@@ -64,7 +64,7 @@ struct FlagPost {
 };
 
 struct Phase {
-  static constexpr std::size_t kMaxLoads = 6;
+  static constexpr std::size_t kMaxLoads = 8;  // seven sources and what stands there
   static constexpr std::size_t kMaxStores = 4;
   static constexpr std::size_t kMaxWaits = 8;  // three peers that send, three that take, two other groups
   static constexpr std::size_t kMaxPosts = 8;

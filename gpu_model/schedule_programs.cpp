@@ -157,8 +157,10 @@ class StepCursor final : public PhaseCursor {
     // In place, what is only kept lies there already.
     const bool kept = has_source && has_destination && source == kept_at && terms == 0 && !step.accumulates;
     if (has_source && !(kept && step.send_count == 0)) {
-      phase.load(lines(source, step.bytes));
-      ++terms;
+      for (std::uint32_t i = 0; i < step.source_count; ++i) {
+        phase.load(lines(source + i * step.source_stride, step.bytes));
+      }
+      terms += step.source_count;
     }
     if (step.accumulates && has_destination) {
       phase.load(lines(kept_at, step.bytes));
@@ -175,12 +177,17 @@ class StepCursor final : public PhaseCursor {
     }
     if (done_flag_ != kNoFlag) {
       phase.post({done_flag_, Target::local, 0});
-      // Who waits for it is in the same block: L2 has the stores, which is enough.
-      if (!phase.fenced) phase.fence = 0;
+      // Within a block it is enough that L2 has the stores. A group that is alone in its block is waited for by other
+      // blocks, which need a fence before they read the output; scratch memory is read past caches (RCCL
+      // src/device/msccl_kernel_impl.h: a release, or a relaxed store).
+      const bool alone = layout_->schedule().groups(rank_, block_) == 1;
+      if (!phase.fenced && !(alone && step.destination == ScheduleBuffer::output)) phase.fence = 0;
       phase.fenced = phase.fenced || has_destination;
     }
     set_rounds(phase, protocol().lines_per_round, warps_);
-    phase.compute = std::max(adding_time(place.adds_per_cycle, protocol().lines_per_round, terms), instruction_time_);
+    phase.compute = adding_time(place.adds_per_cycle, protocol().lines_per_round, terms);
+    // Only what comes or goes has flags to check and words to pack.
+    if (step.receive_count + step.send_count > 0) phase.compute = std::max(phase.compute, instruction_time_);
   }
 
   const ScheduleLayout* layout_;

@@ -149,7 +149,8 @@ std::unique_ptr<CollectiveSchedule> make_schedule(CollectiveAlgorithm algorithm,
     case CollectiveAlgorithm::halving_doubling:
       return make_halving_doubling(request);
     case CollectiveAlgorithm::direct:
-      return make_direct(request);
+      return has_block_a_peer(request.kind, request.ranks, request.channels) ? make_all_pairs(request)
+                                                                             : make_direct(request);
     case CollectiveAlgorithm::hierarchical:
       check_nodes(request);
       return make_hierarchical(request);

@@ -30,6 +30,9 @@ inline constexpr std::array kCollectiveAlgorithms{
 // What a library without a choice would take: a ring where there is one, else what there is.
 [[nodiscard]] CollectiveAlgorithm usual_algorithm(CollectiveKind kind);
 
+// Whether `direct` has a thread block for each peer, as RCCL's programs, and not one for all.
+[[nodiscard]] bool has_block_a_peer(CollectiveKind kind, std::uint32_t ranks, std::uint32_t channels);
+
 // Throws InputError for a pair that does not exist, fewer than two ranks (send_receive: not exactly two), a root
 // outside the group, and nodes that do not divide the ranks.
 [[nodiscard]] std::unique_ptr<CollectiveSchedule> make_schedule(CollectiveAlgorithm algorithm,

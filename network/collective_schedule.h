@@ -18,13 +18,14 @@ namespace weft {
 
 enum class ScheduleBuffer : std::uint8_t { none, input, output, scratch };
 
-// One step moves one piece. Its value is the sum of what `receives_from` sent, of the source if there is one, and of
+// One step moves one piece. Its value is the sum of what `receives_from` sent, of the sources if there are any, and of
 // what stands at the destination if it accumulates. It is written to the destination, if there is one, and goes to all
 // of `sends_to`. Offsets and sizes in bytes. A step that moves a piece within one rank only copies source to
 // destination; where both are the same memory (a collective in place) that copy is nothing.
 struct ScheduleStep {
   static constexpr std::size_t kMaxPeers = 3;  // three children: NCCL_MAX_TREE_ARITY
   static constexpr std::size_t kMaxAfter = 2;
+  static constexpr std::uint32_t kMaxSources = 7;  // seven peers of a node of eight
 
   // The step starts when `steps` steps of another group of warps of the same rank are done.
   struct After {
@@ -36,6 +37,8 @@ struct ScheduleStep {
   std::int64_t bytes = 0;  // 0: nothing moves, only the order counts (a barrier's token)
   std::int64_t source_offset = 0;
   std::int64_t destination_offset = 0;
+  std::int64_t source_stride = 0;  // from one of `source_count` sources to the next, in the same buffer
+  std::uint32_t source_count = 1;
   ScheduleBuffer source = ScheduleBuffer::none;
   ScheduleBuffer destination = ScheduleBuffer::none;
   bool accumulates = false;

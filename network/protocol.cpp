@@ -50,7 +50,7 @@ const char* to_string(CollectiveProtocol protocol) {
   throw InternalError("unknown protocol");
 }
 
-ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol protocol, bool is_ring) {
+ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol protocol, bool slices) {
   const RingSpec& ring = library.ring;
   ProtocolShape shape;
   switch (protocol) {
@@ -75,13 +75,13 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
       shape.block_GBps = flagged_GBps(library) * shape.data_bytes_per_line / kLineBytes;
       break;
     default: {
-      const std::uint32_t steps = is_ring ? ring.slice_steps : 1;
+      const std::uint32_t steps = slices ? ring.slice_steps : 1;
       shape.threads = ring.threads;
-      shape.extra_threads = is_ring ? kWarp : 4 * kWarp;
+      shape.extra_threads = slices ? kWarp : 4 * kWarp;
       shape.lines_per_round = std::max(1U, library.bytes_in_flight_per_warp / kLineBytes);
       shape.slots = ring.buffer_steps / steps;
       shape.slot_bytes = ring.buffer_bytes / ring.buffer_steps * steps;
-      shape.pieces_per_chunk = is_ring ? ring.chunk_steps / ring.slice_steps : 1;
+      shape.pieces_per_chunk = slices ? ring.chunk_steps / ring.slice_steps : 1;
       shape.chunk_unit = shape.threads * kWordBytes;
       shape.receiver_reads = ring.receiver_reads;
     }

@@ -24,8 +24,9 @@ struct ProtocolShape {
   bool receiver_reads = false;
 };
 
-// `is_ring`: only rings pass on slices of chunks (NCCL src/enqueue.cc).
-[[nodiscard]] ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol protocol, bool is_ring);
+// `slices`: only rings and MSCCL's programs pass on slices of chunks (NCCL src/enqueue.cc; MSCCL_CHUNKSTEPS in RCCL
+// src/include/msccl/msccl_struct.h).
+[[nodiscard]] ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol protocol, bool slices);
 
 // Thread blocks for a message: no more than have enough to do (NCCL src/enqueue.cc). `bytes` as nccl-tests counts them.
 [[nodiscard]] std::uint32_t channels_for(const CollectiveSpec& library, CollectiveProtocol protocol, bool is_ring,

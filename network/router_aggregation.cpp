@@ -86,7 +86,7 @@ void Router::contribution_came(std::uint32_t index) {
     case As::asks_for_sum: {
       Packet sum = packet;
       sum.kind = PacketKind::chunk_sum;
-      pass_on(sum, queue_port_[queue], now());
+      pass_on(sum, queues_[queue].port, now());
       return;
     }
     default:
@@ -137,10 +137,9 @@ void Router::pass_on(const Packet& packet, std::uint32_t port, Time when) {
 // Its place in the buffer is free, and the packet gone.
 void Router::leave_queue(std::uint32_t index) {
   const Slot& slot = slots_[index];
-  const std::uint32_t vc_in = vc_of(slot.queue);
-  const RouterPort& in = ports_[queue_port_[slot.queue]];
-  in.out->credits.send({now() + in.latency, slot.packet.lane, static_cast<VirtualChannel>(vc_in % kVirtualChannels),
-                        static_cast<std::uint8_t>(vc_in / kVirtualChannels)});
+  const Queue& in = queues_[slot.queue];
+  in.credits->send({now() + in.latency, in.lane, static_cast<VirtualChannel>(in.vc % kVirtualChannels),
+                    static_cast<std::uint8_t>(in.vc / kVirtualChannels)});
   added_bytes_ -= slot.packet.payload;
   --held_;
   free_slots_.push_back(index);

@@ -107,7 +107,9 @@ void ScheduleRun::check_step(const Agent& agent) const {
   };
   check_peers(step.receives_from, step.receive_count);
   check_peers(step.sends_to, step.send_count);
-  check_range(agent, step.source, step.source_offset);
+  for (std::uint32_t i = 0; i < step.source_count; ++i) {
+    check_range(agent, step.source, step.source_offset + i * step.source_stride);
+  }
   check_range(agent, step.destination, step.destination_offset);
   if (step.destination == ScheduleBuffer::input && !schedule_.in_place()) {
     fail(agent, "expected a destination in output or scratch, got the input");
@@ -177,7 +179,9 @@ void ScheduleRun::execute(Agent& agent) {
   }
   std::vector<std::uint64_t> values(static_cast<std::size_t>(step.bytes / request_.element_bytes), 0);
   take_in(agent, values);
-  add_cells(agent, step.source, step.source_offset, values);
+  for (std::uint32_t i = 0; i < step.source_count; ++i) {
+    add_cells(agent, step.source, step.source_offset + i * step.source_stride, values);
+  }
   if (step.accumulates) add_cells(agent, step.destination, step.destination_offset, values);
   put_out(agent, values);
   agent.known_after.push_back(agent.known);

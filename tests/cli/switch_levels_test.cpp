@@ -166,6 +166,18 @@ TEST(SwitchLevels, ImpossibleShapesAreRefused) {
   refused({{"levels", 2}, {"radix", 16}}, 129);
 }
 
+// The tree between nodes (NVLSTree), between parts of one.
+TEST(SwitchLevels, AGroupLargerThanTheFanInIsAHierarchyOfItsParts) {
+  RunConfig config = small_tree("pull", 1 << 20);
+  config.system.switch_reduce->fan_in = 5;
+  const Ran ran(config);
+  ASSERT_TRUE(ran.finished);
+  ASSERT_EQ(ran.scripts.multicast_groups().size(), 2U);
+  EXPECT_EQ(ran.scripts.multicast_groups()[1].gpus, (std::vector<GpuId>{{4}, {5}, {6}, {7}}));
+  // In a part all of the message and a share of it, as in a node; to the other part a share.
+  expect_bytes(ran.bytes.at("gpus->"), 8.0 * (kSize + 2 * kSize / 4));
+}
+
 TEST(SwitchLevels, PushNeedsATimeout) {
   const Json document{{"system", "klenk16"},
                       {"workload", {{"collective", "all_reduce"}, {"bytes", 1024}}},
@@ -178,6 +190,8 @@ TEST(SwitchLevels, LimitsOfTheHardwareAreNamed) {
   const auto message = [](const Json& reduce) {
     RunConfig config = small_tree("pull", 4096);
     if (reduce.contains("fan_in")) config.system.switch_reduce->fan_in = reduce["fan_in"];
+    if (reduce.contains("max_groups")) config.system.switch_reduce->max_groups = reduce["max_groups"];
+    std::get<CollectiveWorkload>(config.workload).groups = {{0, 1, 2, 3, 4}, {5, 6, 7}};
     if (reduce.contains("no_fp32")) config.system.switch_reduce->adders.lanes[0] = 0;
     std::vector<std::string> notes;
     const std::vector<Program> programs = make_programs(config, notes);
@@ -189,7 +203,8 @@ TEST(SwitchLevels, LimitsOfTheHardwareAreNamed) {
     return std::string();
   };
   EXPECT_EQ(message(Json::object()), "");
-  EXPECT_NE(message({{"fan_in", 4}}).find("an entry counts 4 GPUs at most"), std::string::npos);
+  EXPECT_NE(message({{"fan_in", 4}}).find("an entry counts 4 GPUs at most"), std::string::npos);  // 5 has no parts
+  EXPECT_NE(message({{"max_groups", 1}}).find("the switches know 1 groups at most"), std::string::npos);
   EXPECT_NE(message({{"no_fp32", true}}).find("no lanes for fp32"), std::string::npos);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
 #include <set>
 
 #include "tests/gpu_model/small_gpu.h"
@@ -44,6 +45,34 @@ TEST(L2Cache, EveryLineHitsOnceItWasRead) {
     l2.read(only(line, 15), n(0));
     EXPECT_EQ(l2.read(only(line, 15), n(1000)).fetched_bytes, 0U) << line;
   }
+}
+
+// With tags of its own for communication, lines are looked up one by one: communication is silent here, so that is the
+// only difference.
+TEST(L2Cache, WholeChunksFareAsTheirLinesDoOneByOne) {
+  L2Cache at_once = cache();
+  L2Cache one_by_one = cache();
+  one_by_one.make_private(true, false);
+  std::mt19937 generator(1);
+  const auto random = [&] { return static_cast<std::uint32_t>(generator()); };
+  SubCycle now = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    now += random() % (8 * kCycle);
+    L2Cache::Lines lines{.first = random() % 2048, .count = 1 + random() % 8};
+    if (random() % 4 != 0) lines.first &= ~3U;
+    if (random() % 4 == 0) lines.last_sectors = 1;
+    const SubCycle spacing = random() % 8 == 0 ? n(5) : n(1);
+    const bool reads = random() % 2 == 0;
+    const L2Cache::Access a = reads ? at_once.read(lines, now, spacing) : at_once.write(lines, now, spacing);
+    const L2Cache::Access b = reads ? one_by_one.read(lines, now, spacing) : one_by_one.write(lines, now, spacing);
+    ASSERT_EQ(a.started, b.started) << i;
+    ASSERT_EQ(a.done, b.done) << i;
+    ASSERT_EQ(a.slice_wait, b.slice_wait) << i;
+    ASSERT_EQ(a.fetched_bytes, b.fetched_bytes) << i;
+  }
+  EXPECT_EQ(at_once.statistics().hits, one_by_one.statistics().hits);
+  EXPECT_EQ(at_once.hbm_statistics().write_bytes, one_by_one.hbm_statistics().write_bytes);
+  EXPECT_EQ(at_once.hbm_statistics().row_hits, one_by_one.hbm_statistics().row_hits);
 }
 
 TEST(L2Cache, ASecondaryMissWaitsForTheFill) {
@@ -115,6 +144,68 @@ TEST(L2Cache, TheFarHalfOfTheChipCostsMore) {
     const SubCycle now = n(100'000) + n(100) * line;
     EXPECT_EQ(l2.read({.first = line, .partition = half}, now).done, now + n(2));
     EXPECT_EQ(l2.read({.first = line, .partition = 1 - half}, now + n(50)).done, now + n(50 + 2 + 50));
+  }
+}
+
+// A line that lives in the half of slices 2 and 3, read from the other one.
+class L2CacheWithCopies : public testing::Test {
+ protected:
+  static GpuSpec gpu(std::int64_t bytes = 64 << 10) {
+    GpuSpec gpu = small_gpu();
+    gpu.l2.bytes = bytes;
+    gpu.l2.far_latency_cycles = 50;
+    gpu.l2.far_copies = true;
+    return gpu;
+  }
+  static LineAddress far_line(const L2Cache& l2, LineAddress from = 0) {
+    while (l2.place(from).slice < 2) ++from;
+    return from;
+  }
+  static L2Cache::Lines by_half_0(LineAddress line) { return {.first = line, .partition = 0}; }
+
+  GpuSpec gpu_ = gpu();
+  L2Cache l2_{gpu_.l2, gpu_.hbm, gpu_.clock};
+};
+
+TEST_F(L2CacheWithCopies, WhatWasReadFromFarIsNearAfterwards) {
+  const LineAddress line = far_line(l2_);
+  const auto first = l2_.read(by_half_0(line), n(0));
+  EXPECT_EQ(first.done, n(2 + 200 + 50));
+  EXPECT_EQ(l2_.read(by_half_0(line), n(20)).done, first.done);  // on its way
+  EXPECT_EQ(l2_.read(by_half_0(line), n(1000)).done, n(1000 + 2));
+  EXPECT_EQ(l2_.hbm_statistics().read_bytes, 128);
+  EXPECT_EQ(l2_.statistics().misses, 1);
+}
+
+TEST_F(L2CacheWithCopies, AWriteDropsTheCopyOfItsSectors) {
+  const LineAddress line = far_line(l2_);
+  l2_.read(by_half_0(line), n(0));
+  l2_.write(only(line, 1), n(1000));
+  EXPECT_EQ(l2_.read({.first = line, .first_sectors = 14, .last_sectors = 14, .partition = 0}, n(2000)).done,
+            n(2000) + n(3) / 2);
+  EXPECT_EQ(l2_.read(by_half_0(line), n(3000)).done, n(3000 + 2 + 50));  // at home, written
+  EXPECT_EQ(l2_.hbm_statistics().read_bytes, 128);
+  l2_.atomic(by_half_0(line), n(4000));
+  EXPECT_GT(l2_.read(by_half_0(line), n(5000)).done, n(5000 + 50));
+  l2_.update(line, n(6000));
+  EXPECT_GT(l2_.read(by_half_0(line), n(7000)).done, n(7000 + 200));
+}
+
+TEST_F(L2CacheWithCopies, ALineReadFromBothHalvesTakesTwoPlaces) {
+  constexpr LineAddress kLines = (64 << 10) / 128 * 3 / 4;  // three quarters of the cache, six with copies
+  for (const bool copies : {false, true}) {
+    gpu_.l2.far_copies = copies;
+    L2Cache l2(gpu_.l2, gpu_.hbm, gpu_.clock);
+    for (int pass = 0; pass < 2; ++pass) {
+      for (LineAddress line = 0; line < kLines; ++line) {
+        for (const std::uint32_t half : {0U, 1U}) l2.read({.first = line, .partition = half}, n(0));
+      }
+    }
+    if (copies) {
+      EXPECT_GT(l2.hbm_statistics().read_bytes, kLines * 128 * 5 / 4);
+    } else {
+      EXPECT_EQ(l2.hbm_statistics().read_bytes, kLines * 128);
+    }
   }
 }
 

@@ -13,7 +13,7 @@ constexpr std::int64_t kPiece = 8192;
 
 struct Plan {
   Plan(CollectiveProtocol protocol, std::uint32_t ranks, std::int64_t bytes, bool receiver_reads = false,
-       CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring) {
+       CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring, std::uint32_t channels = 1) {
     CollectiveSpec library;
     library.ring.channels = 1;
     library.ring.receiver_reads = receiver_reads;
@@ -27,13 +27,14 @@ struct Plan {
     place.group = group;
     place.buffer_end = gpu.hbm.bytes;
     place.first_flag = 100;
-    const ScheduleRequest request{.bytes = bytes, .ranks = ranks, .piece_bytes = kPiece, .pieces_per_chunk = 1};
+    const ScheduleRequest request{
+        .bytes = bytes, .ranks = ranks, .channels = channels, .piece_bytes = kPiece, .pieces_per_chunk = 1};
     std::shared_ptr<const CollectiveSchedule> schedule = make_schedule(algorithm, request);
     layout = std::make_shared<const ScheduleLayout>(schedule, place);
   }
-  [[nodiscard]] std::vector<Phase> phases(std::uint32_t rank) const {
+  [[nodiscard]] std::vector<Phase> phases(std::uint32_t rank, std::uint32_t block = 0) const {
     const auto programs = schedule_programs(layout, rank);
-    const auto cursor = programs->start(0, 0);
+    const auto cursor = programs->start(block, 0);
     std::vector<Phase> all;
     for (Phase phase; cursor->next(phase);) all.push_back(phase);
     return all;
@@ -122,6 +123,22 @@ TEST(SchedulePrograms, StepsThatOnlyTheOwnBlockWaitsForTakeNoTimeForAFence) {
     EXPECT_EQ(phase.fence, 0);
   }
   EXPECT_GT(fenced, 0U);
+}
+
+// Of four blocks, one a peer: sends a part, keeps what came, waits twice, sums, waits twice, sends and receives a sum.
+TEST(SchedulePrograms, WhatOtherBlocksReadGoesBehindAFenceUnlessItIsScratchMemory) {
+  const Plan plan(CollectiveProtocol::ll, 4, 4 * kPiece, false, CollectiveAlgorithm::direct, 4);
+  const std::vector<Phase> phases = plan.phases(0, 1);
+  ASSERT_EQ(phases.size(), 9U);
+  const Phase& keeps = phases[1];
+  EXPECT_TRUE(keeps.fenced);
+  EXPECT_EQ(keeps.fence, 0);
+  EXPECT_EQ(phases[2].wait_count + phases[3].wait_count, 3);
+  const Phase& sums = phases[4];
+  EXPECT_EQ(sums.load_count, 3 + 1);  // what came from three peers, and the own input, copied by another block
+  EXPECT_EQ(sums.store_count, 1);
+  EXPECT_TRUE(sums.fenced);
+  EXPECT_EQ(sums.fence, cycles(std::int64_t{7}));
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ void check_size(Algorithm algorithm, ScheduleRequest r, std::int64_t elements, s
   r.pieces_per_chunk = 1 + variant % 2;
   r.piece_bytes = variant % 4 < 2 ? 128 : 512;  // also steps that carry several parts
   const bool rings = algorithm == Algorithm::ring || algorithm == Algorithm::hierarchical;
-  const std::uint32_t slots = rings ? r.pieces_per_chunk + 1 : 1;
+  const bool pairs = algorithm == Algorithm::direct && has_block_a_peer(r.kind, r.ranks, r.channels);
+  const std::uint32_t slots = rings ? r.pieces_per_chunk + 1 : pairs ? r.pieces_per_chunk : 1;
   SCOPED_TRACE(testing::Message() << to_string(r.kind) << ", " << r.ranks << " ranks, " << r.channels << " channels, "
                                   << r.bytes << " B of " << r.element_bytes << ", root " << r.root << ", "
                                   << r.ranks_per_node << " a node, " << slots << " slots");
@@ -216,6 +217,21 @@ TEST(CollectiveAlgorithmFormula, RoundsFollowTheAlgorithm) {
     if (std::has_single_bit(ranks)) {
       EXPECT_EQ(rounds(Algorithm::halving_doubling, Kind::all_reduce, ranks), 2 * log) << ranks;
     }
+  }
+}
+
+TEST(CollectiveAlgorithm, DirectHasABlockForEachPeerWhereThereAreEnough) {
+  for (const std::uint32_t ranks : {2U, 8U, 9U, 17U}) {
+    ScheduleRequest r = request(Kind::all_reduce, ranks, 4 * 10'007);
+    r.channels = 2 * ranks + 1;
+    const auto schedule = make_schedule(Algorithm::direct, r);
+    EXPECT_EQ(schedule->blocks(0), 2 * ranks);
+    EXPECT_EQ(schedule->groups(0, 0), 1U);
+    for (std::uint32_t block = 0; block < 2 * ranks; ++block) {
+      const bool own = block < 2;  // of each channel, one block has no peer
+      EXPECT_EQ(schedule->sends_to(0, block, 0).size(), own ? 0U : 1U);
+    }
+    EXPECT_EQ(sum(check_schedule(*schedule, r, r.pieces_per_chunk).sent_bytes), 2 * (ranks - 1) * r.bytes) << ranks;
   }
 }
 
