@@ -23,6 +23,7 @@ const EnumNames<AllReduceAlgorithm>& algorithm_table() {
   static const EnumNames<AllReduceAlgorithm> names{{AllReduceAlgorithm::automatic, "auto"},
                                                    {AllReduceAlgorithm::ring, "ring"},
                                                    {AllReduceAlgorithm::in_switch, "in_switch"},
+                                                   {AllReduceAlgorithm::in_network, "in_network"},
                                                    {AllReduceAlgorithm::tree, "tree"},
                                                    {AllReduceAlgorithm::double_binary_tree, "double_binary_tree"},
                                                    {AllReduceAlgorithm::halving_doubling, "halving_doubling"},
@@ -77,6 +78,11 @@ void all_fields(Fields& f, RunConfig& config) {
                   "algorithm",
                   fmt::format("expected an algorithm that runs where no switch reduces, got \"in_switch\"; the key "
                               "\"switch_reduce\" gives {} reducing switches, for example {{\"preset\": \"nvswitch3\"}}",
+                              Json(config.system.name).dump()));
+  f.refuse_unless(wish.algorithm != AllReduceAlgorithm::in_network || config.system.network_reduce.has_value(),
+                  "algorithm",
+                  fmt::format("expected an algorithm that runs where no router sums, got \"in_network\"; the key "
+                              "\"network_reduce\" gives {} routers that do",
                               Json(config.system.name).dump()));
   f.refuse_unless(wish.algorithm != AllReduceAlgorithm::hierarchical || wish.ranks_per_node > 0 ||
                       config.system.network.cluster.has_value(),

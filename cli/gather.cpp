@@ -74,7 +74,7 @@ double link_rate(const LinkPorts& ports) {
 // No collective beats its latency-bandwidth bound: what must leave or reach a GPU, over all of its links. A switch that
 // reduces takes each GPU's message once; without one, the bus bandwidth is what goes through a GPU.
 void check_bound(double links, const CollectiveResult& row) {
-  const double used = row.algorithm == "in_switch" ? row.algbw_GBps : row.busbw_GBps;
+  const double used = row.algorithm == kInSwitch || row.algorithm == kInNetwork ? row.algbw_GBps : row.busbw_GBps;
   WEFT_CHECK(used <= links, fmt::format("{} {} of {} B: expected at most {:.1f} GB/s, the links of a GPU, got {:.1f}",
                                         row.algorithm, row.kind, row.bytes, links, used));
 }
@@ -124,6 +124,8 @@ void gather_gpus(const Machine& machine, RunResult& result) {
   for (std::uint32_t g = 0; g < machine.gpus(); ++g) {
     const Gpu& gpu = machine.gpu(g);
     GpuResult& row = result.gpus[g];
+    row.chunks_summed = gpu.messages().chunks;
+    row.chunks_sent_again = gpu.messages().retransmissions;
     row.id = g;
     row.hbm_read_bytes = gpu.l2().hbm_statistics().read_bytes;
     row.hbm_write_bytes = gpu.l2().hbm_statistics().write_bytes;
@@ -145,6 +147,30 @@ void gather_gpus(const Machine& machine, RunResult& result) {
     }
     result.counters.push_back(std::move(hbm));
     result.engine.memory_transactions += gpu.statistics().memory_transactions;
+  }
+}
+
+// Those that sum.
+void gather_routers(const RunConfig& config, const Machine& machine, RunResult& result) {
+  if (machine.fabric() == nullptr || !config.system.network_reduce) return;
+  const AggregationSpec& spec = *config.system.network_reduce;
+  const double end = to_seconds(machine.end());
+  for (std::size_t r = 0; r < machine.fabric()->routers(); ++r) {
+    const Router& router = machine.fabric()->router(r);
+    if (router.aggregator() == nullptr) continue;
+    const AggregatorStatistics sums = router.aggregator()->statistics();
+    SwitchResult row;
+    row.name = machine.fabric()->topology().name(router.node());
+    row.reduced_bytes = sums.reduced_bytes;
+    row.table_high_water_bytes = std::int64_t{sums.high_water} * spec.slot_bytes;
+    row.table_stall_s = to_seconds(sums.stalled);
+    row.slots_high_water = sums.high_water;
+    row.stalled_packets = sums.stalled_packets;
+    row.duplicates = sums.duplicates;
+    row.lost_packets = router.lost_packets();
+    const auto adders = static_cast<double>(router.lanes()) * spec.adders.per_port;
+    if (end > 0) row.adder_busy_fraction = to_seconds(sums.adders_busy) / (end * adders);
+    result.switches.push_back(row);
   }
 }
 
@@ -186,6 +212,7 @@ void gather_network(const RunConfig& config, const Machine& machine, RunResult& 
     }
     result.switches.push_back(row);
   }
+  gather_routers(config, machine, result);
 }
 
 }  // namespace

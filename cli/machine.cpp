@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "sim/error.h"
+#include "switch_reduce/aggregation_pool.h"
 #include "switch_reduce/reduction_table.h"
 
 namespace weft {
@@ -70,16 +71,50 @@ SwitchPlace switch_place(const Topology& topology, std::uint32_t node) {
 }  // namespace
 
 Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
-                 std::vector<MulticastGroup> multicast_groups)
-    : system_(system), multicast_groups_(std::move(multicast_groups)) {
+                 std::vector<MulticastGroup> multicast_groups, std::vector<AggregationGroup> aggregation_groups,
+                 std::uint64_t seed)
+    : system_(system),
+      multicast_groups_(std::move(multicast_groups)),
+      aggregation_groups_(std::move(aggregation_groups)),
+      seed_(seed) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
   if (work.size() == 1) {
     gpus_.push_back(std::make_unique<Gpu>(GpuId{0}, system_.gpu, work.front(), LinkPorts()));
     return;
   }
-  fabric_.emplace(system_.network, static_cast<std::uint32_t>(work.size()));
+  fabric_.emplace(system_.network, static_cast<std::uint32_t>(work.size()), Origin{}, aggregation_plan());
   build_gpus(work);
   build_switches();
+}
+
+AggregationPlan Machine::aggregation_plan() const {
+  if (aggregation_groups_.empty()) return {};
+  const AggregationSpec& spec = *system_.network_reduce;
+  return {aggregation_groups_,
+          [spec](const auto& groups, const auto& places, std::uint32_t lanes) {
+            return std::make_unique<AggregationPool>(spec, groups, places, lanes);
+          },
+          {spec.loss, seed_}};
+}
+
+// A GPU's places in the trees of its groups.
+MessageEndpointSpec Machine::message_endpoint(std::uint32_t gpu) const {
+  MessageEndpointSpec end;
+  if (aggregation_groups_.empty()) return end;
+  const AggregationSpec& spec = *system_.network_reduce;
+  end.timeout = spec.timeout;
+  end.loss = {spec.loss, seed_};
+  end.link = (std::uint64_t{1} << 32) + gpu;  // routers' are their nodes
+  for (std::size_t g = 0; g < aggregation_groups_.size(); ++g) {
+    const AggregationGroup& group = aggregation_groups_[g];
+    MessageEndpointSpec::Group& own = end.groups.emplace_back();
+    const auto at = std::find(group.gpus.begin(), group.gpus.end(), GpuId{gpu});
+    if (at == group.gpus.end()) continue;
+    own.streams = group.streams;
+    own.window = spec.window_of(group.streams);
+    own.place = fabric_->trees()[g].members[static_cast<std::size_t>(at - group.gpus.begin())];
+  }
+  return end;
 }
 
 void Machine::build_gpus(const std::vector<GpuWork>& work) {
@@ -101,7 +136,8 @@ void Machine::build_gpus(const std::vector<GpuWork>& work) {
     for (std::uint32_t p = 0; p < topology.nodes()[g].ports; ++p) {
       bundles.push_back({&fabric_->in(g, p), &fabric_->out(g, p), fabric_->lanes(g, p)});
     }
-    gpus_.push_back(std::make_unique<Gpu>(GpuId{g}, system_.gpu, work[g], LinkPorts(plan, GpuId{g}, bundles)));
+    gpus_.push_back(
+        std::make_unique<Gpu>(GpuId{g}, system_.gpu, work[g], LinkPorts(plan, GpuId{g}, bundles), message_endpoint(g)));
   }
 }
 
@@ -167,7 +203,7 @@ bool Machine::run(std::uint32_t threads, const std::function<void(Time)>& progre
   return true;
 }
 
-// What the GPUs sent has come, but for what switches copied and summed.
+// What the GPUs sent has come, but for what switches and routers copied, summed and lost.
 void Machine::check_delivery() const {
   std::int64_t sent = 0;
   std::int64_t delivered = 0;
@@ -179,6 +215,7 @@ void Machine::check_delivery() const {
     }
   }
   for (const auto& hub : switches_) sent += hub->statistics().added_bytes;
+  for (std::size_t r = 0; fabric_ && r < fabric_->routers(); ++r) sent += fabric_->router(r).added_bytes();
   WEFT_CHECK(sent == delivered, fmt::format("GPUs sent {} B, of which {} B came", sent, delivered));
 }
 

@@ -19,9 +19,10 @@ class Machine {
  public:
   // One GPU for each work; a GPU alone has no links. Throws InputError for a network that has no place for them or in
   // which they do not reach each other.
+  // Routers sum for `aggregation_groups`; `seed` says which packets get lost, if any do.
   // A multicast with the number of one of `groups` goes to its GPUs on the sender's node.
-  Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
-          std::vector<MulticastGroup> multicast_groups = {});
+  Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<MulticastGroup> multicast_groups = {},
+          std::vector<AggregationGroup> aggregation_groups = {}, std::uint64_t seed = 1);
 
   // Runs to the end. `progress` sees the simulated time now and then. Returns false when operations are left that
   // nothing will ever finish: a deadlock.
@@ -29,9 +30,11 @@ class Machine {
 
   [[nodiscard]] std::size_t gpus() const { return gpus_.size(); }
   [[nodiscard]] const Gpu& gpu(std::size_t index) const { return *gpus_[index]; }
-  // Switches of one level, which may reduce. Routers have no more to tell than their links.
+  // Switches of `switched`, which may reduce.
   [[nodiscard]] std::size_t switches() const { return switches_.size(); }
   [[nodiscard]] const Switch& switch_at(std::size_t index) const { return *switches_[index]; }
+  // None: a GPU alone.
+  [[nodiscard]] const Fabric* fabric() const { return fabric_ ? &*fabric_ : nullptr; }
 
   // One direction of one link.
   struct Link {
@@ -46,12 +49,16 @@ class Machine {
  private:
   void build_gpus(const std::vector<GpuWork>& work);
   void build_switches();
+  [[nodiscard]] AggregationPlan aggregation_plan() const;
+  [[nodiscard]] MessageEndpointSpec message_endpoint(std::uint32_t gpu) const;
   void check_delivery() const;
   [[nodiscard]] const Chip& chip(std::uint32_t node) const;
   [[nodiscard]] const LaneStatistics& statistics(std::uint32_t node, std::uint32_t port, std::uint32_t lane) const;
 
   SystemSpec system_;
   std::vector<MulticastGroup> multicast_groups_;
+  std::vector<AggregationGroup> aggregation_groups_;
+  std::uint64_t seed_;
   std::optional<Fabric> fabric_;  // none: a GPU alone
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<std::unique_ptr<Switch>> switches_;

@@ -118,6 +118,21 @@ std::string why_not_in_switch(const SystemSpec& system, const CollectiveDemand& 
   return "";
 }
 
+// The same of routers.
+std::string why_not_in_network(const SystemSpec& system, const CollectiveDemand& demand) {
+  if (!system.network_reduce) return "no router sums";
+  if (system.network_reduce->adders.lanes_of(demand.type) > 0) return "";
+  return fmt::format("the routers' adders have no lanes for {}", to_string(demand.type));
+}
+
+// The place of a group of GPUs and a type, or of a new one.
+std::size_t find_group(const std::vector<AggregationGroup>& groups, const GpuGroup& members, DataType type) {
+  const auto known = std::find_if(groups.begin(), groups.end(), [&](const AggregationGroup& g) {
+    return g.gpus == members.members() && g.type == type;
+  });
+  return static_cast<std::size_t>(known - groups.begin());
+}
+
 }  // namespace
 
 std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {
@@ -180,7 +195,15 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
       const std::size_t number = known == multicasts.end() ? multicast_groups_.size() : known->number;
       context.multicast_group = static_cast<std::uint16_t>(number);
       context.why_not_in_switch = why_not_in_switch(config.system, demand, number);
+      const std::size_t tree = find_group(aggregation_groups_, demand.group, demand.type);
+      context.aggregation_group = static_cast<std::uint16_t>(tree);
+      context.why_not_in_network = why_not_in_network(config.system, demand);
       collective.plan = plan_collective(context, demand, config.collective, flags_);
+      if (collective.plan.algorithm == kInNetwork) {
+        if (tree == aggregation_groups_.size()) aggregation_groups_.push_back({demand.group.members(), demand.type});
+        std::uint32_t& streams = aggregation_groups_[tree].streams;
+        streams = std::max(streams, collective.plan.channels);
+      }
       if (known == multicasts.end() && !collective.plan.multicasts.empty()) {
         multicasts.push_back({demand.group, demand.type, number});
         for (const GpuGroup& group : collective.plan.multicasts) {

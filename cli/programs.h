@@ -8,6 +8,7 @@
 #include "cli/system_config.h"
 #include "gpu_model/collective_kernel.h"
 #include "gpu_model/gpu.h"
+#include "network/aggregation_tree.h"
 #include "network/switch.h"
 
 namespace weft {
@@ -32,6 +33,8 @@ class Scripts {
   [[nodiscard]] const std::vector<Collective>& collectives() const { return collectives_; }
   // The groups of collectives and their data types, by the number that their multicasts have.
   [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
+  // Those that routers sum for.
+  [[nodiscard]] const std::vector<AggregationGroup>& aggregation_groups() const { return aggregation_groups_; }
 
  private:
   const std::vector<Program>* programs_;
@@ -40,6 +43,7 @@ class Scripts {
   std::uint32_t flags_ = 0;
   std::vector<Collective> collectives_;
   std::vector<MulticastGroup> multicast_groups_;
+  std::vector<AggregationGroup> aggregation_groups_;
   std::vector<ScriptedKernel> copies_;
   std::vector<std::vector<const ScriptedKernel*>> scripts_;  // by GPU and op
   ScriptedKernel nothing_;

@@ -39,6 +39,7 @@ struct GpuResult {
   std::array<std::optional<std::int64_t>, kMemoryClassCount> memory;
   std::optional<bool> fits;
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_communication_bytes = 0;
+  std::int64_t chunks_summed = 0, chunks_sent_again = 0;  // by routers, for this GPU
   double compute_unit_seconds_compute = 0, compute_unit_seconds_communication = 0, busy_fraction = 0;
 };
 
@@ -60,6 +61,8 @@ struct SwitchResult {
   double table_mean_entries = 0;  // over the run, of all ports
   double table_residence_s = 0;   // of an entry, on average
   double adder_busy_fraction = 0;
+  // Of routers that sum chunks.
+  std::int64_t slots_high_water = 0, stalled_packets = 0, duplicates = 0, lost_packets = 0;
 };
 
 struct EngineResult {

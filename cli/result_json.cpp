@@ -107,6 +107,8 @@ Json gpu_json(const GpuResult& gpu) {
   json["hbm_read_bytes"] = gpu.hbm_read_bytes;
   json["hbm_write_bytes"] = gpu.hbm_write_bytes;
   json["hbm_communication_bytes"] = gpu.hbm_communication_bytes;
+  json["chunks_summed"] = gpu.chunks_summed;
+  json["chunks_sent_again"] = gpu.chunks_sent_again;
   json["compute_unit_seconds"] = {{"compute", number(gpu.compute_unit_seconds_compute)},
                                   {"communication", number(gpu.compute_unit_seconds_communication)}};
   json["busy_fraction"] = number(gpu.busy_fraction);
@@ -139,7 +141,11 @@ Json switch_json(const SwitchResult& one) {
           {"wasted_replies", one.wasted_replies},
           {"table_evictions", one.table_evictions},
           {"table_timeouts", one.table_timeouts},
-          {"adder_busy_fraction", number(one.adder_busy_fraction)}};
+          {"adder_busy_fraction", number(one.adder_busy_fraction)},
+          {"slots_high_water", one.slots_high_water},
+          {"stalled_packets", one.stalled_packets},
+          {"duplicates", one.duplicates},
+          {"lost_packets", one.lost_packets}};
 }
 
 Json engine_json(const EngineResult& engine) {

@@ -152,7 +152,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   // Asked for first, so that a misspelt key is named before what it leaves missing.
   for (const char* key :
        {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "private", "iterations", "fidelity",
-        "seed", "threads", "gpu", "network", "switch_reduce", "collectives"}) {
+        "seed", "threads", "gpu", "network", "switch_reduce", "network_reduce", "collectives"}) {
     static_cast<void>(top.has(key));
   }
   top.finish();

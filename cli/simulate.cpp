@@ -123,7 +123,7 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
 
     std::vector<GpuWork> work;
     for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
-    Machine machine(config.system, work, scripts.multicast_groups());
+    Machine machine(config.system, work, scripts.multicast_groups(), scripts.aggregation_groups(), config.seed);
     std::int64_t windows = 0;
     const bool finished = machine.run(config.threads, [&](Time) {
       if (progress && ++windows % 1024 == 0) progress(0.3 + 0.7 * done_share(machine), "simulating");

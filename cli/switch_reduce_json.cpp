@@ -46,9 +46,24 @@ void all_fields(Fields& f, ReduceSpec& reduce) {
   f.time_ns("timeout_ns", reduce.timeout, 0, kMaxTimeNs, Presence::optional);
 }
 
+template <class Fields>
+void all_fields(Fields& f, AggregationSpec& aggregation) {
+  f.count("slots", aggregation.slots, 1, 1 << 24);
+  f.count("slot_bytes", aggregation.slot_bytes, 1, 65536, Presence::optional);
+  f.object("adders", [&](auto& adders) { adder_fields(adders, aggregation.adders); });
+  f.time_ns("latency_ns", aggregation.latency, 0, kMaxTimeNs);
+  f.count("window", aggregation.window, 1, 1 << 24);
+  f.time_ns("timeout_ns", aggregation.timeout, 0, kMaxTimeNs, Presence::optional);
+  f.number("loss", aggregation.loss, 0, 0.5, Presence::optional);
+  f.refuse_unless(aggregation.loss == 0 || aggregation.timeout > Time(0), "timeout_ns",
+                  "expected a time above 0 where packets get lost, got none: who waits for one would wait for ever");
+}
+
 }  // namespace
 
 void reduce_fields(FieldReader& fields, ReduceSpec& reduce) { all_fields(fields, reduce); }
 void reduce_fields(FieldWriter& fields, ReduceSpec& reduce) { all_fields(fields, reduce); }
+void aggregation_fields(FieldReader& fields, AggregationSpec& aggregation) { all_fields(fields, aggregation); }
+void aggregation_fields(FieldWriter& fields, AggregationSpec& aggregation) { all_fields(fields, aggregation); }
 
 }  // namespace weft

@@ -12,6 +12,7 @@
 #include "network/collective_spec.h"
 #include "network/network_spec.h"
 #include "sim/json_reader.h"
+#include "switch_reduce/aggregation_spec.h"
 #include "switch_reduce/reduce_spec.h"
 
 namespace weft {
@@ -22,7 +23,8 @@ struct SystemSpec {
   std::uint32_t max_gpus = 0;
   GpuSpec gpu;
   NetworkSpec network;
-  std::optional<ReduceSpec> switch_reduce;  // absent: no switch reduces
+  std::optional<ReduceSpec> switch_reduce;        // absent: no switch reduces
+  std::optional<AggregationSpec> network_reduce;  // absent: no router sums
   CollectiveSpec collectives;
 };
 

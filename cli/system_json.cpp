@@ -238,7 +238,7 @@ void system_fields(Fields& f, SystemSpec& system) {
 }  // namespace
 
 const std::vector<std::string>& system_parts() {
-  static const std::vector<std::string> parts{"gpu", "network", "switch_reduce", "collectives"};
+  static const std::vector<std::string> parts{"gpu", "network", "switch_reduce", "network_reduce", "collectives"};
   return parts;
 }
 
@@ -249,6 +249,8 @@ SystemSpec read_system(JsonReader reader) {
   fields.object(
       "switch_reduce", [&](auto& reduce) { reduce_fields(reduce, system.switch_reduce.emplace()); },
       Presence::optional);
+  fields.object(
+      "network_reduce", [&](auto& at) { aggregation_fields(at, system.network_reduce.emplace()); }, Presence::optional);
   if (system.switch_reduce && system.network.topology != TopologyKind::switched) {
     reader.fail("switch_reduce", "expected no reducing hardware in a network without switches, got one");
   }
@@ -274,6 +276,9 @@ Json system_to_json(const SystemSpec& system) {
   FieldWriter fields(out);
   SystemSpec copy = system;
   system_fields(fields, copy);
+  if (copy.network_reduce) {
+    fields.object("network_reduce", [&](auto& at) { aggregation_fields(at, *copy.network_reduce); });
+  }
   if (copy.switch_reduce) {
     fields.object("switch_reduce", [&](auto& reduce) { reduce_fields(reduce, *copy.switch_reduce); });
   }

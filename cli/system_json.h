@@ -10,7 +10,8 @@
 
 namespace weft {
 
-// The parts of a system that an experiment may override: "gpu", "network", "switch_reduce", "collectives".
+// The parts of a system that an experiment may override: "gpu", "network", "switch_reduce", "network_reduce",
+// "collectives".
 [[nodiscard]] const std::vector<std::string>& system_parts();
 
 // A system written out in full. Throws InputError for anything missing, unknown or impossible.

@@ -8,6 +8,7 @@
 #include "gpu_model/dma_collectives.h"
 #include "gpu_model/in_switch_programs.h"
 #include "gpu_model/in_switch_registered.h"
+#include "gpu_model/message_programs.h"
 #include "gpu_model/phase_lines.h"
 #include "gpu_model/schedule_programs.h"
 #include "network/collective_algorithm.h"
@@ -288,6 +289,15 @@ std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint
 CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
                                const CollectiveWish& wish, std::uint32_t first_flag) {
   if (demand.group.size() < 2) throw InputError("a collective: expected a group of at least 2 GPUs");
+  if (wish.algorithm == AllReduceAlgorithm::in_network) {
+    if (wish.mover != Mover::compute_units) {
+      throw InputError(fmt::format("in_network: expected the mover compute_units, got {}", to_string(wish.mover)));
+    }
+    if (demand.kind == CollectiveKind::all_reduce) return plan_in_network(context, demand, wish);
+    CollectiveWish usual = wish;
+    usual.algorithm = AllReduceAlgorithm::automatic;
+    return plan_on_compute_units(context, demand, usual, first_flag);
+  }
   if (wish.mover == Mover::compute_units) return plan_on_compute_units(context, demand, wish, first_flag);
   if (!context.gpu->engines) {
     throw InputError(fmt::format("mover {}: expected a GPU with engines (gpu.engines), got {} without",

@@ -16,9 +16,10 @@
 namespace weft {
 
 inline constexpr const char* kInSwitch = "in_switch";
+inline constexpr const char* kInNetwork = "in_network";
 
 struct CollectivePlan {
-  std::string algorithm;  // kInSwitch, as CollectiveAlgorithm's names, or a user's
+  std::string algorithm;  // kInSwitch, kInNetwork, as CollectiveAlgorithm's names, or a user's
   std::string protocol;   // "Simple" | "LL" | "LL128"
   std::uint32_t channels = 0;
   std::uint32_t flags = 0;            // counters it uses on every GPU, from `first_flag`
@@ -51,6 +52,8 @@ struct CollectiveContext {
   std::uint32_t gpus_per_node = 0;                          // as many, by number, are one node
   Bandwidth link;                                           // of one, each way
   double nic_GBps = 0;                                      // a GPU's share of its node's NICs; one node: 0
+  std::string why_not_in_network = "no router sums";        // as why_not_in_switch, of routers
+  std::uint16_t aggregation_group = 0;                      // of routers that sum
   std::uint16_t multicast_group = 0;                        // the first of the collective
   std::uint32_t fan_in = 255;                               // GPUs of a multicast group, at most
   std::shared_ptr<const RingOrders> ring_orders = nullptr;  // of the collective's group; null: by number

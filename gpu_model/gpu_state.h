@@ -24,16 +24,16 @@ enum class EventKind : std::uint8_t {
   load_at_sram,
   store_at_sram,
   flag_at_l2,
-  response,      // of a load, at the unit
-  l1_fill,       // the same, and L1 keeps it
-  computed,      // a round is through
-  slot_free,     // of a unit, for which a round waits
-  resume,        // an agent goes on: started, a flag came, stores drained
-  egress,        // a request of an agent at the link ports
-  egress_reply,  // a reply to another GPU there
-  ingress,       // a packet that came by a link, at the GPU's edge
-  chunk_sum_at_l2,   // a sum of routers that came by a link
-  message_timeout,   // of chunks to routers
+  response,         // of a load, at the unit
+  l1_fill,          // the same, and L1 keeps it
+  computed,         // a round is through
+  slot_free,        // of a unit, for which a round waits
+  resume,           // an agent goes on: started, a flag came, stores drained
+  egress,           // a request of an agent at the link ports
+  egress_reply,     // a reply to another GPU there
+  ingress,          // a packet that came by a link, at the GPU's edge
+  chunk_sum_at_l2,  // a sum of routers that came by a link
+  message_timeout,  // of chunks to routers
   flush_acknowledge,
   host_step,
   store_credit,  // stores of a unit at its limit are done

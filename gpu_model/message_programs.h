@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "gpu_model/collective_kernel.h"
 #include "gpu_model/phase.h"
 
 namespace weft {
@@ -22,5 +23,10 @@ struct MessagePlace {
 
 // The same on all ranks.
 [[nodiscard]] std::shared_ptr<const BlockPrograms> message_programs(const MessagePlace& place);
+
+// On blocks of the library, as many as a ring has unless the wish says how many. Throws InputError where the network
+// does not sum this collective.
+[[nodiscard]] CollectivePlan plan_in_network(const CollectiveContext& context, const CollectiveDemand& demand,
+                                             const CollectiveWish& wish);
 
 }  // namespace weft

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t kFar = std::numeric_limits<std::uint32_t>::max();
 
 struct Paths {
-  std::vector<std::uint32_t> hops;    // by node; kFar: not reached
+  std::vector<std::uint32_t> hops;     // by node; kFar: not reached
   std::vector<std::uint16_t> towards;  // by node: its port that leads back
 };
 

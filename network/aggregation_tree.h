@@ -23,10 +23,10 @@ struct AggregationGroup {
 
 // A group's tree at one router.
 struct TreePlace {
-  std::vector<std::uint16_t> below;          // ports that lead to members; none: the tree is elsewhere
-  std::optional<std::uint16_t> above = {};   // none: the root
-  std::uint32_t contributors = 0;            // to the sums made here; 0: packets are passed on
-  std::uint32_t place = 0;                   // of these sums, among the contributors of the next router that sums
+  std::vector<std::uint16_t> below;         // ports that lead to members; none: the tree is elsewhere
+  std::optional<std::uint16_t> above = {};  // none: the root
+  std::uint32_t contributors = 0;           // to the sums made here; 0: packets are passed on
+  std::uint32_t place = 0;                  // of these sums, among the contributors of the next router that sums
 };
 
 struct AggregationTree {
@@ -35,7 +35,7 @@ struct AggregationTree {
     std::uint16_t port = 0;
     std::uint32_t place = 0;
   };
-  std::vector<Member> members;                                // in the order of the group
+  std::vector<Member> members;                               // in the order of the group
   std::vector<std::pair<std::uint32_t, TreePlace>> routers;  // by node, ascending
 };
 

@@ -14,13 +14,13 @@
 namespace weft {
 
 struct AggregatorStatistics {
-  std::int64_t reduced_bytes = 0;   // of sums that left
-  std::uint32_t high_water = 0;     // slots in use at once
-  std::int64_t duplicates = 0;      // contributions that had come before
-  std::int64_t stale = 0;           // of them, to a chunk whose slot another one has by now
+  std::int64_t reduced_bytes = 0;    // of sums that left
+  std::uint32_t high_water = 0;      // slots in use at once
+  std::int64_t duplicates = 0;       // contributions that had come before
+  std::int64_t stale = 0;            // of them, to a chunk whose slot another one has by now
   std::int64_t stalled_packets = 0;  // contributions that waited for their slot
-  Time stalled;                     // summed over them
-  Time adders_busy;                 // summed over adders
+  Time stalled;                      // summed over them
+  Time adders_busy;                  // summed over adders
 };
 
 // What became of a contribution.

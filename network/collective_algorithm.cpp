@@ -96,6 +96,7 @@ std::optional<CollectiveAlgorithm> schedule_of(AllReduceAlgorithm algorithm) {
       return CollectiveAlgorithm::hierarchical;
     case AllReduceAlgorithm::automatic:
     case AllReduceAlgorithm::in_switch:
+    case AllReduceAlgorithm::in_network:
       return std::nullopt;
   }
   throw InternalError("unknown algorithm");
@@ -110,6 +111,7 @@ bool does(AllReduceAlgorithm algorithm, CollectiveKind kind) {
   const std::optional<CollectiveAlgorithm> schedule = schedule_of(algorithm);
   if (schedule) return supports(*schedule, kind);
   if (algorithm == AllReduceAlgorithm::automatic) return true;
+  if (algorithm == AllReduceAlgorithm::in_network) return kind == CollectiveKind::all_reduce;
   using Kind = CollectiveKind;  // in_switch
   return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::all_gather ||
          kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::barrier;

@@ -18,7 +18,7 @@ inline constexpr std::array kCollectiveAlgorithms{
 
 [[nodiscard]] bool supports(CollectiveAlgorithm algorithm, CollectiveKind kind);
 
-// The schedule of what a configuration asks for; none: automatic and in_switch.
+// The schedule of what a configuration asks for; none: automatic, in_switch and in_network.
 [[nodiscard]] std::optional<CollectiveAlgorithm> schedule_of(AllReduceAlgorithm algorithm);
 
 // The same, but the usual one where that does not have the collective.

@@ -8,11 +8,12 @@
 
 namespace weft {
 
-// Those of CollectiveAlgorithm, and the switch's.
+// Those of CollectiveAlgorithm, the switch's, and that of routers between nodes that sum (network_reduce).
 enum class AllReduceAlgorithm {
   automatic,
   ring,
   in_switch,
+  in_network,
   tree,
   double_binary_tree,
   halving_doubling,

@@ -23,8 +23,8 @@ RouterTrees Fabric::trees_at(std::uint32_t node, const AggregationPlan& plan) co
   bool sums = false;
   for (std::size_t g = 0; g < trees_.size(); ++g) {
     const auto& routers = trees_[g].routers;
-    const auto found =
-        std::lower_bound(routers.begin(), routers.end(), node, [](const auto& r, std::uint32_t n) { return r.first < n; });
+    const auto found = std::lower_bound(routers.begin(), routers.end(), node,
+                                        [](const auto& r, std::uint32_t n) { return r.first < n; });
     if (found == routers.end() || found->first != node) continue;
     at.places.resize(trees_.size());
     at.places[g] = found->second;

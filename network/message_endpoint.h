@@ -1,6 +1,6 @@
 // The end of a message's streams at a GPU: chunks in order, a window of them under way, and those sent again whose sum
-// does not come (SwitchML: Sapio et al., NSDI 2021, algorithm 4). A sum is the acknowledgement. Chunk k goes when all up
-// to k less the window have come back; SwitchML's slots clock themselves one by one, so there a lost packet holds up
+// does not come (SwitchML: Sapio et al., NSDI 2021, algorithm 4). A sum is the acknowledgement. Chunk k goes when all
+// up to k less the window have come back; SwitchML's slots clock themselves one by one, so there a lost packet holds up
 // its own slot only. What has been posted is kept here until its sum comes.
 #pragma once
 

@@ -53,6 +53,7 @@ class Router final : public Chip {
   [[nodiscard]] const Aggregator* aggregator() const { return trees_.aggregator.get(); }
   // Payload of packets of trees that it sent, less that of those that came: what copies added and sums and losses took.
   [[nodiscard]] std::int64_t added_bytes() const { return added_bytes_; }
+  [[nodiscard]] std::uint32_t lanes() const { return static_cast<std::uint32_t>(outputs_.size()); }
   [[nodiscard]] std::int64_t lost_packets() const { return lost_; }
 
   // The first packet of a queue and what it waits for: places in buffers, here and at the next router.
@@ -171,7 +172,7 @@ class Router final : public Chip {
   std::int64_t added_bytes_ = 0;
   std::int64_t lost_ = 0;
   std::uint64_t tree_packets_ = 0;  // that came
-  std::uint32_t turn_ = 0;  // of spray
+  std::uint32_t turn_ = 0;          // of spray
   std::uint32_t held_ = 0;
 };
 

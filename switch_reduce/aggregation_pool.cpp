@@ -22,10 +22,10 @@ AggregationPool::AggregationPool(const AggregationSpec& spec, const std::vector<
   per_stream_ = spec.slots / std::max(1U, streams);
   const std::uint32_t needed = spec.loss > 0 ? 2 * widest : 1;
   if (per_stream_ < needed) {
-    throw InputError("", "/network_reduce/slots",
-                     fmt::format("expected at least {} ({} for each of {} streams{}), got {}",
-                                 std::uint64_t{needed} * streams, needed, streams,
-                                 spec.loss > 0 ? ": with losses, two windows" : "", spec.slots));
+    throw InputError(
+        "", "/network_reduce/slots",
+        fmt::format("expected at least {} ({} for each of {} streams{}), got {}", std::uint64_t{needed} * streams,
+                    needed, streams, spec.loss > 0 ? ": with losses, two windows" : "", spec.slots));
   }
   std::uint32_t first = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {

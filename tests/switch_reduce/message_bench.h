@@ -111,6 +111,12 @@ class MessageBench {
       }
     }
   }
+  // Until all have the sums of `chunks` chunks and nothing is under way; false when it takes too long.
+  bool finish(std::uint32_t chunks) {
+    for (int step = 0; step < 200 && !all_came(chunks); ++step) run(now + microseconds(5));
+    run(now + microseconds(5));
+    return all_came(chunks);
+  }
   // All end points have the sums of `chunks` chunks, each once.
   [[nodiscard]] bool all_came(std::uint32_t chunks) const {
     return std::all_of(ends.begin(), ends.end(), [&](const auto& end) {
