@@ -26,14 +26,23 @@ Json result_of(const std::string& arguments, const TemporaryFolder& folder) {
   return ran.code == 0 ? parse_json(ran.output, "stdout") : Json::object();
 }
 
+// The routers between nodes; switches in nodes do not sum.
+std::vector<Json> routers_of(const Json& result) {
+  std::vector<Json> routers;
+  for (const Json& one : result.at("switches")) {
+    if (one.at("name").get<std::string>().starts_with("router")) routers.push_back(one);
+  }
+  return routers;
+}
+
 TEST(InNetworkEndToEnd, OneSwitchAndTwoLevelsSumEveryChunkOnce) {
   const TemporaryFolder folder;
   folder.write("e.json", kNodes);
   for (const std::size_t nodes : {4U, 8U}) {
     const Json result = result_of("--set nodes=" + std::to_string(nodes), folder);
     EXPECT_EQ(result.at("collectives").at(0).at("algorithm"), "in_network");
-    EXPECT_EQ(result.at("switches").size(), nodes == 4 ? 1 : 3);
-    for (const Json& router : result.at("switches")) EXPECT_EQ(router.at("reduced_bytes"), 65536);
+    EXPECT_EQ(routers_of(result).size(), nodes == 4 ? 1 : 3);
+    for (const Json& router : routers_of(result)) EXPECT_EQ(router.at("reduced_bytes"), 65536);
     for (const Json& gpu : result.at("gpus")) {
       EXPECT_EQ(gpu.at("chunks_summed"), 512);
       EXPECT_EQ(gpu.at("chunks_sent_again"), 0);
@@ -74,8 +83,9 @@ TEST(InNetworkEndToEnd, CollectivesOneAfterAnotherUseTheSameSlots) {
   folder.write("e.json", kNodes);
   const Json result = result_of("--set iterations=3", folder);
   EXPECT_EQ(result.at("collectives").size(), 3U);
-  EXPECT_LE(result.at("switches").at(0).at("slots_high_water"), 256);
-  EXPECT_EQ(result.at("switches").at(0).at("reduced_bytes"), 3 * 65536);
+  ASSERT_EQ(routers_of(result).size(), 1U);
+  EXPECT_LE(routers_of(result)[0].at("slots_high_water"), 256);
+  EXPECT_EQ(routers_of(result)[0].at("reduced_bytes"), 3 * 65536);
 }
 
 TEST(InNetworkEndToEnd, WhatCannotBeIsRefused) {
