@@ -38,8 +38,9 @@ std::vector<std::vector<bool>> lanes_to_avoid(const Fabric& fabric, std::uint32_
 
 }  // namespace
 
-Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<GpuGroup> multicast_groups)
-    : system_(system), multicast_groups_(std::move(multicast_groups)) {
+Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<GpuGroup> multicast_groups,
+                 CarriedValues values)
+    : system_(system), multicast_groups_(std::move(multicast_groups)), values_(values) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
   if (work.size() == 1) {
     gpus_.push_back(std::make_unique<Gpu>(GpuId{0}, system_.gpu, work.front(), LinkPorts()));
@@ -90,7 +91,17 @@ void Machine::build_switches() {
     }
     std::unique_ptr<Reducer> reducer;
     if (system_.switch_reduce) {
-      reducer = std::make_unique<ReductionTable>(*system_.switch_reduce, static_cast<std::uint32_t>(ports.size()));
+      const ReduceSpec& reduce = *system_.switch_reduce;
+      std::unique_ptr<LineSums> sums;
+      if (values_.payloads != nullptr) {
+        sums = std::make_unique<LineSums>(reduce.accumulation, values_.format, *values_.payloads);
+      }
+      const auto count = static_cast<std::uint32_t>(ports.size());
+      if (const std::uint32_t entry = ReductionTable::entry_bytes(reduce, count); entry > reduce.table_bytes_per_port) {
+        throw InputError("", "/switch_reduce/table_bytes_per_port",
+                         fmt::format("expected an entry of {} B or more, got {}", entry, reduce.table_bytes_per_port));
+      }
+      reducer = std::make_unique<ReductionTable>(reduce, count, std::move(sums));
     }
     const std::uint32_t lanes = topology.cables()[topology.out(n, 0).cable].lanes;
     const std::uint32_t first_gpu = topology.neighbour(n, 0);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -58,9 +59,22 @@ std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig&
                                .iterations = config.iterations});
 }
 
-std::vector<Program> programs_of(const CollectiveWorkload& /*workload*/, const RunConfig& config,
+// How late each GPU comes to each collective beyond its delay: uniform, by the run's seed.
+void add_jitter(double most_ns, std::uint64_t seed, std::vector<Program>& programs) {
+  for (std::size_t gpu = 0; gpu < programs.size(); ++gpu) {
+    std::vector<ProgramOp>& ops = programs[gpu].ops;
+    for (std::size_t op = 0; op < ops.size(); ++op) {
+      const std::uint64_t bits = random_bits(seed, gpu << 32U | op);
+      ops[op].start_delay += nanoseconds(std::ldexp(static_cast<double>(bits >> 11U), -53) * most_ns);
+    }
+  }
+}
+
+std::vector<Program> programs_of(const CollectiveWorkload& workload, const RunConfig& config,
                                  std::vector<std::string>&) {
-  return collective_series(series_of(config));
+  std::vector<Program> programs = collective_series(series_of(config));
+  if (workload.start_jitter_ns > 0) add_jitter(workload.start_jitter_ns, config.seed, programs);
+  return programs;
 }
 
 // A copy between host and device, as the copy engine's one block: it moves lines at the rate of the host link.

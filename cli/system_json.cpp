@@ -164,12 +164,32 @@ void gpu_fields(Fields& f, GpuSpec& gpu) {
                               gpu.l2.slices, gpu.hbm.channels));
 }
 
+const EnumNames<AccumulationType>& accumulation_type_table() {
+  static const EnumNames<AccumulationType> names{{AccumulationType::fp32, "fp32"},
+                                                 {AccumulationType::fp16, "fp16"},
+                                                 {AccumulationType::operand, "operand"}};
+  return names;
+}
+const EnumNames<AccumulationOrder>& accumulation_order_table() {
+  static const EnumNames<AccumulationOrder> names{{AccumulationOrder::arrival, "arrival"},
+                                                  {AccumulationOrder::fixed, "fixed"}};
+  return names;
+}
+const EnumNames<Overflow>& overflow_table() {
+  static const EnumNames<Overflow> names{{Overflow::ieee, "ieee"}, {Overflow::saturate, "saturate"}};
+  return names;
+}
+
 template <class Fields>
 void reduce_fields(Fields& f, ReduceSpec& reduce) {
   f.count("entry_bytes", reduce.entry_bytes, 1, 65536);
   f.count("table_bytes_per_port", reduce.table_bytes_per_port, reduce.entry_bytes, std::int64_t{1} << 40);
   f.number("adds_per_second", reduce.adds_per_second, 1, 1e18);
   f.time_ns("latency_ns", reduce.latency, 0, kMaxTimeNs);
+  AccumulationSpec& accumulation = reduce.accumulation;
+  f.choice("accumulation", accumulation.type, accumulation_type_table(), Presence::optional);
+  f.choice("order", accumulation.order, accumulation_order_table(), Presence::optional);
+  f.choice("overflow", accumulation.overflow, overflow_table(), Presence::optional);
 }
 
 template <class Fields>

@@ -11,6 +11,7 @@
 
 #include "gpu_model/frontend.h"
 #include "gpu_model/gpu_spec.h"
+#include "gpu_model/gpu_values.h"
 #include "gpu_model/kernel_program.h"
 #include "gpu_model/l2_cache.h"
 #include "gpu_model/link_ports.h"
@@ -29,6 +30,7 @@ struct GpuWork {
   std::uint32_t flags = 0;  // counters that collectives meet at
   HostSpec host;
   PrivateParts private_parts;
+  GpuValues* values = nullptr;  // where values travel; only collectives have them
 };
 
 // What communication held a kernel up with, booked while it ran: subcycles.

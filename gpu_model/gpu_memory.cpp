@@ -41,6 +41,7 @@ void Gpu::book(OpId op, const L2Cache::Access& access, std::uint32_t lines, SubC
 void Gpu::on_load_at_l2(const Event& event) {
   const Agent& agent = agents_[event.agent];
   const Unit& unit = units_[agent.unit];
+  if (work_.values != nullptr) work_.values->loaded(event.agent, event.line, event.lines);
   // The unit's port sends the lines one after another.
   respond(event, l2_.read(lines_of(event, unit, running_[agent.kernel].communication), now(), unit.load_request_time),
           event.kind == EventKind::load_at_l2 ? EventKind::response : EventKind::l1_fill);
@@ -73,6 +74,7 @@ SubCycle Gpu::access_sram(std::uint32_t lines) {
 }
 
 void Gpu::on_store_at_l2(const Event& event) {
+  if (work_.values != nullptr) work_.values->stored(event.agent, event.line, event.lines);
   const Agent& agent = agents_[event.agent];
   const Running& kernel = running_[agent.kernel];
   const Unit& unit = units_[agent.unit];
@@ -179,6 +181,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
       count_flag(packet.line);
       return;
     case PacketKind::read_reply: {
+      if (work_.values != nullptr) work_.values->arrived(packet);
       give_credit(packet, bundle, now());
       Unit& unit = units_[agents_[packet.agent].unit];
       SubCycle arrives = now() + unit.from_links;
@@ -200,6 +203,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
 // The lines of a packet go to where they belong. `started`: the last of them was taken.
 SubCycle Gpu::write_came(const Packet& packet, SubCycle& started) {
   const std::uint32_t lines = packet.payload / kLineBytes;
+  if (work_.values != nullptr) work_.values->write(packet);
   if (in_sram(packet.line)) return access_sram(lines);
   L2Cache::Access access;
   if (packet.kind != PacketKind::update) {
@@ -220,6 +224,7 @@ void Gpu::send_reply(const Packet& request, PacketKind kind, std::uint16_t bundl
   Packet reply = request;
   reply.kind = kind;
   reply.payload = kLineBytes;
+  if (work_.values != nullptr) work_.values->serve(reply);
   push(when, Event{.kind = EventKind::egress_reply, .gpu = bundle, .agent = keep(reply)});
 }
 

@@ -127,6 +127,8 @@ double smallest_denormal(NumberFormat format) { return decode_magnitude(format, 
 
 double unit_roundoff(NumberFormat format) { return std::ldexp(0.5, -layout_of(format).fraction_bits); }
 
-double ulp(NumberFormat format, double value) { return std::ldexp(1.0, last_place(layout_of(format), std::abs(value))); }
+double ulp(NumberFormat format, double value) {
+  return std::ldexp(1.0, last_place(layout_of(format), std::abs(value)));
+}
 
 }  // namespace weft

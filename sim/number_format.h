@@ -1,7 +1,8 @@
 // How numbers lie in memory: IEEE 754 binary16, 32 and 64, bfloat16, and the two FP8 of the OCP 8-bit Floating Point
-// Specification (OFP8, 1.0, 2023). E5M2 is like IEEE 754; E4M3 has no infinities and one NaN a sign, and goes up to 448.
-// All values of all of them but FP64 are doubles, and a sum of two of a format of up to 24 bits rounds to it from double
-// as it would from infinite precision (53 >= 2 * 24 + 2: Figueroa, "When is double rounding innocuous?", SIGNUM 1995).
+// Specification (OFP8, 1.0, 2023). E5M2 is like IEEE 754; E4M3 has no infinities and one NaN a sign, and goes up to
+// 448. All values of all of them but FP64 are doubles, and a sum of two of a format of up to 24 bits rounds to it from
+// double as it would from infinite precision (53 >= 2 * 24 + 2: Figueroa, "When is double rounding innocuous?", SIGNUM
+// 1995).
 #pragma once
 
 #include <cstdint>

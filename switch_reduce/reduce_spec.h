@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "sim/units.h"
+#include "switch_reduce/accumulation.h"
 
 namespace weft {
 
@@ -12,6 +13,7 @@ struct ReduceSpec {
   std::uint32_t entry_bytes = 144;        // a packet under reduction and its bookkeeping
   double adds_per_second = 0;             // FP32 additions a second of one switch
   Time latency;                           // from the last reply to the reduced packet
+  AccumulationSpec accumulation;
 };
 
 }  // namespace weft

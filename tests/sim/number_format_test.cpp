@@ -87,8 +87,8 @@ TEST(NumberFormat, NearestOfNeighboursAndTiesToEven) {
 }
 
 TEST(NumberFormat, OverflowsFromHalfAPlaceBeyondTheLargest) {
-  for (const NumberFormat format : {NumberFormat::fp32, NumberFormat::fp16, NumberFormat::bf16,
-                                    NumberFormat::fp8_e4m3, NumberFormat::fp8_e5m2}) {
+  for (const NumberFormat format :
+       {NumberFormat::fp32, NumberFormat::fp16, NumberFormat::bf16, NumberFormat::fp8_e4m3, NumberFormat::fp8_e5m2}) {
     const double most = largest(format);
     const double limit = most + ulp(format, most) / 2;
     const bool even = encode(format, most) % 2 == 0;  // then a tie stays: only E4M3, whose 448 is even
