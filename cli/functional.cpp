@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "network/generated_schedule.h"
@@ -134,21 +135,32 @@ void Functional::fill(const Group& group) {
   }
 }
 
-void Functional::check(const Group& group, SumCheck& check) {
-  const std::uint32_t per_line = elements_per_line(format_);
+// Bytes of a rank's result.
+std::string Functional::output(const Group& group, std::uint32_t rank) {
+  const std::int64_t bytes = output_bytes_of(group.request, rank);
+  const std::int64_t first = group.request.kind == CollectiveKind::reduce_scatter ? rank * bytes : 0;
+  std::string output;
+  for (std::int64_t byte = 0; byte < bytes; byte += kLineBytes) {
+    const LineValues& line = line_at(group, rank, first + byte);
+    output.append(reinterpret_cast<const char*>(line.data()),
+                  static_cast<std::size_t>(std::min<std::int64_t>(kLineBytes, bytes - byte)));
+  }
+  return output;
+}
+
+void Functional::check(const Group& group, std::uint32_t rank, SumCheck& check) {
+  const std::string results = output(group, rank);
   std::vector<double> terms;
-  for (std::uint32_t rank = 0; rank < group.request.ranks; ++rank) {
-    const std::int64_t bytes = output_bytes_of(group.request, rank);
-    const std::int64_t first = group.request.kind == CollectiveKind::reduce_scatter ? rank * bytes : 0;
-    for (std::int64_t e = 0; e < bytes / bytes_of(format_); ++e) {
-      const ExpectedElement expected = expected_element(group.request, rank, e);
-      terms.clear();
-      for (std::uint32_t r = 0; r < group.request.ranks; ++r) {
-        if (expected.sum || r == expected.rank) terms.push_back(input(group, r, expected.element));
-      }
-      check.add(terms, element_of(line_at(group, rank, first + e * bytes_of(format_)), format_,
-                                  static_cast<std::uint32_t>(e) % per_line));
+  for (std::size_t byte = 0; byte < results.size(); byte += bytes_of(format_)) {
+    const auto element = static_cast<std::int64_t>(byte / bytes_of(format_));
+    const ExpectedElement expected = expected_element(group.request, rank, element);
+    terms.clear();
+    for (std::uint32_t r = 0; r < group.request.ranks; ++r) {
+      if (expected.sum || r == expected.rank) terms.push_back(input(group, r, expected.element));
     }
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &results[byte], bytes_of(format_));
+    check.add(terms, decode(format_, bits));
   }
 }
 
@@ -160,32 +172,24 @@ FunctionalResult Functional::result() {
   std::string all;
   for (const Group& group : groups_) {
     result.accumulator = to_string(group.rules.accumulator);
-    SumCheck check(group.rules);
-    this->check(group, check);
-    result.elements += check.elements;
-    result.not_finite += check.not_finite;
-    result.correctly_rounded += check.correctly_rounded;
-    result.wrong += check.wrong;
-    result.max_absolute_error = std::max(result.max_absolute_error, check.max_absolute);
-    result.max_relative_error = std::max(result.max_relative_error, check.max_relative);
-    result.max_error_ulps = std::max(result.max_error_ulps, check.max_ulps);
-    result.max_bound_share = std::max(result.max_bound_share, check.max_bound_share);
-    std::string first_rank;
+    const CollectiveKind kind = group.request.kind;
+    const bool alike = kind != CollectiveKind::reduce_scatter && kind != CollectiveKind::reduce;
+    SumCheck sums(group.rules);
+    const std::string first = output(group, 0);
     for (std::uint32_t rank = 0; rank < group.request.ranks; ++rank) {
-      const std::int64_t bytes = output_bytes_of(group.request, rank);
-      const bool part = group.request.kind == CollectiveKind::reduce_scatter;
-      std::string own;
-      for (std::int64_t byte = 0; byte < bytes; byte += kLineBytes) {
-        const LineValues& line = line_at(group, rank, (part ? rank * bytes : 0) + byte);
-        own.append(reinterpret_cast<const char*>(line.data()),
-                   static_cast<std::size_t>(std::min<std::int64_t>(kLineBytes, bytes - byte)));
-      }
-      if (rank == 0) first_rank = own;
-      if (!part && group.request.kind != CollectiveKind::reduce) {
-        result.same_on_all_ranks = result.same_on_all_ranks.value_or(true) && own == first_rank;
-      }
+      const std::string own = output(group, rank);
       all += own;
+      if (alike) result.same_on_all_ranks = result.same_on_all_ranks.value_or(true) && own == first;
+      if (!alike || rank == 0 || own != first) check(group, rank, sums);  // equal bits are equally good
     }
+    result.elements += sums.elements;
+    result.not_finite += sums.not_finite;
+    result.correctly_rounded += sums.correctly_rounded;
+    result.wrong += sums.wrong;
+    result.max_absolute_error = std::max(result.max_absolute_error, sums.max_absolute);
+    result.max_relative_error = std::max(result.max_relative_error, sums.max_relative);
+    result.max_error_ulps = std::max(result.max_error_ulps, sums.max_ulps);
+    result.max_bound_share = std::max(result.max_bound_share, sums.max_bound_share);
   }
   result.digest = sha256(all);
   return result;

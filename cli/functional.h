@@ -34,7 +34,8 @@ class Functional {
   };
   [[nodiscard]] double input(const Group& group, std::uint32_t rank, std::int64_t element) const;
   void fill(const Group& group);
-  void check(const Group& group, SumCheck& check);
+  [[nodiscard]] std::string output(const Group& group, std::uint32_t rank);
+  void check(const Group& group, std::uint32_t rank, SumCheck& check);
   LineValues& line_at(const Group& group, std::uint32_t rank, std::int64_t byte);
 
   FunctionalConfig config_;

@@ -69,6 +69,7 @@ struct EngineResult {
 struct FunctionalResult {
   std::string type, accumulator;  // what each addition is rounded to
   std::string order;              // of additions in a switch; empty: none added
+  // Elements of results that differ: where all ranks have the same, of one.
   std::int64_t elements = 0, not_finite = 0, correctly_rounded = 0, wrong = 0;
   std::optional<bool> same_on_all_ranks;  // to the bit; absent where ranks have different parts
   double max_absolute_error = 0, max_relative_error = 0, max_error_ulps = 0, max_bound_share = 0;
