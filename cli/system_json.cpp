@@ -165,9 +165,8 @@ void gpu_fields(Fields& f, GpuSpec& gpu) {
 }
 
 const EnumNames<AccumulationType>& accumulation_type_table() {
-  static const EnumNames<AccumulationType> names{{AccumulationType::fp32, "fp32"},
-                                                 {AccumulationType::fp16, "fp16"},
-                                                 {AccumulationType::operand, "operand"}};
+  static const EnumNames<AccumulationType> names{
+      {AccumulationType::fp32, "fp32"}, {AccumulationType::fp16, "fp16"}, {AccumulationType::operand, "operand"}};
   return names;
 }
 const EnumNames<AccumulationOrder>& accumulation_order_table() {
