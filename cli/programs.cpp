@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <memory>
 
@@ -65,7 +64,7 @@ void add_jitter(double most_ns, std::uint64_t seed, std::vector<Program>& progra
     std::vector<ProgramOp>& ops = programs[gpu].ops;
     for (std::size_t op = 0; op < ops.size(); ++op) {
       const std::uint64_t bits = random_bits(seed, gpu << 32U | op);
-      ops[op].start_delay += nanoseconds(std::ldexp(static_cast<double>(bits >> 11U), -53) * most_ns);
+      ops[op].start_delay += nanoseconds(static_cast<double>(bits >> 11U) * 0x1p-53 * most_ns);
     }
   }
 }

@@ -82,8 +82,10 @@ void SumCheck::add_finite(std::span<const double> terms, double exact, double ma
   }
   if (error > bound * kSlack) ++wrong;
   max_absolute = std::max(max_absolute, error);
-  if (exact != 0) max_relative = std::max(max_relative, error / std::abs(exact));
-  if (is_float(rules_.operand)) max_ulps = std::max(max_ulps, error / ulp(rules_.operand, exact));
+  if (exact != 0) {
+    max_relative = std::max(max_relative, error / std::abs(exact));
+    max_ulps = std::max(max_ulps, error / ulp(rules_.operand, exact));
+  }
   if (bound > 0) max_bound_share = std::max(max_bound_share, error / bound);
 }
 

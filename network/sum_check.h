@@ -35,7 +35,7 @@ class SumCheck {
   std::int64_t wrong = 0;              // beyond the bound, or not what IEEE 754 says of infinities and NaN
   // Of finite results:
   double max_absolute = 0;
-  double max_relative = 0;     // where the exact sum is not 0
+  double max_relative = 0;     // this and the next: where the exact sum is not 0
   double max_ulps = 0;         // of the operands' type at the exact sum
   double max_bound_share = 0;  // of the bound, where it is not 0
 

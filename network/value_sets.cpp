@@ -10,7 +10,7 @@ namespace weft {
 namespace {
 
 // Uniform in [-1, 1).
-double uniform(std::uint64_t bits) { return std::ldexp(static_cast<double>(bits >> 11U), -52) - 1; }
+double uniform(std::uint64_t bits) { return static_cast<double>(bits >> 11U) * 0x1p-52 - 1; }
 
 // The sum of twelve uniform ones (Irwin and Hall): no library function whose last bits differ between machines.
 double normal(std::uint64_t seed) {
