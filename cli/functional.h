@@ -8,6 +8,7 @@
 #include "cli/machine.h"
 #include "cli/programs.h"
 #include "cli/result.h"
+#include "gpu_model/gpu_values.h"
 #include "network/sum_check.h"
 
 namespace weft {

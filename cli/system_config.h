@@ -46,7 +46,7 @@ struct CollectiveWorkload {
   std::uint32_t root = 0;                               // place in each group
   std::vector<std::vector<std::uint32_t>> groups = {};  // of GPUs, at the same time; empty: one of all
   std::vector<double> start_delay_us = {};              // by GPU
-  double start_jitter_ns = 0;  // of each GPU's start, at most, at random by RunConfig::seed
+  double start_jitter_ns = 0;                           // of each GPU's start, at most, at random by RunConfig::seed
   NumberFormat type = NumberFormat::fp32;
 };
 

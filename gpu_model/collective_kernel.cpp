@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "gpu_model/engine_programs.h"
+#include "gpu_model/dma_collectives.h"
 #include "gpu_model/in_switch_programs.h"
 #include "gpu_model/phase_lines.h"
 #include "gpu_model/schedule_programs.h"
@@ -24,13 +24,6 @@ std::uint32_t lines_per_round(const CollectiveSpec& library) {
 
 std::uint32_t members_per_node(const CollectiveContext& context, const CollectiveDemand& demand) {
   return ranks_per_node(demand.group, context.gpus_per_node);
-}
-
-// The size nccl-tests reports: the larger of what a rank gives and gets.
-std::int64_t reported_bytes(const CollectiveDemand& demand) {
-  const auto ranks = static_cast<std::int64_t>(demand.group.size());
-  const bool joins = demand.kind == CollectiveKind::all_gather || demand.kind == CollectiveKind::gather;
-  return demand.bytes.count() * (joins ? ranks : 1);
 }
 
 // Of a registered block, two warps synchronise.
@@ -229,49 +222,13 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
   return plan;
 }
 
-CollectivePlan plan_on_dma_engines(const CollectiveContext& context, const CollectiveDemand& demand,
-                                   const CollectiveWish& wish, std::uint32_t first_flag) {
-  using Planner = ScriptedKernel (*)(const EnginePlace&);
-  const bool near_memory = wish.mover == Mover::near_memory;
-  const auto planner = [&]() -> Planner {
-    switch (demand.kind) {
-      case CollectiveKind::all_reduce:
-        return near_memory ? near_memory_all_reduce : copy_engine_all_reduce;
-      case CollectiveKind::all_gather:
-        return near_memory ? nullptr : copy_engine_all_gather;
-      case CollectiveKind::all_to_all:
-        return near_memory ? nullptr : copy_engine_all_to_all;
-      case CollectiveKind::broadcast:
-        return near_memory ? nullptr : copy_engine_broadcast;
-      default:
-        return nullptr;
-    }
-  }();
-  const char* mover = to_string(wish.mover);
-  if (planner == nullptr || wish.algorithm == AllReduceAlgorithm::in_switch) {
-    throw InputError(fmt::format("mover {}: expected {} by another algorithm than in_switch, got {}", mover,
-                                 near_memory ? "an all_reduce" : "an all_reduce, all_gather, all_to_all or broadcast",
-                                 to_string(demand.kind)));
-  }
-  if (demand.send_address != demand.receive_address) {
-    throw InputError(fmt::format("mover {}: expected a collective in place, got two buffers", mover));
-  }
-  EnginePlace place;
-  place.gpu = context.gpu;
-  place.library = context.library;
-  place.group = demand.group;
-  place.address = static_cast<std::int64_t>(demand.receive_address);
-  place.bytes = reported_bytes(demand);
-  place.buffer_end = context.gpu->hbm.bytes;
-  place.first_flag = first_flag;
-  const std::uint32_t flags = near_memory ? near_memory_flags(place) : copy_engine_flags(place);
-  CollectivePlan plan{near_memory ? "ring" : "direct", to_string(CollectiveProtocol::simple), 0, flags, {}};
-  for (place.rank = 0; place.rank < demand.group.size(); ++place.rank) plan.ranks.push_back(planner(place));
-  plan.channels = plan.ranks.front().blocks();
-  return plan;
-}
-
 }  // namespace
+
+std::int64_t reported_bytes(const CollectiveDemand& demand) {
+  const auto ranks = static_cast<std::int64_t>(demand.group.size());
+  const bool joins = demand.kind == CollectiveKind::all_gather || demand.kind == CollectiveKind::gather;
+  return demand.bytes.count() * (joins ? ranks : 1);
+}
 
 const char* to_string(Mover mover) {
   switch (mover) {

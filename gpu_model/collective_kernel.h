@@ -52,6 +52,9 @@ struct CollectiveContext {
   std::shared_ptr<const RingOrders> ring_orders = nullptr;  // of the collective's group; null: by number
 };
 
+// The size nccl-tests reports: the larger of what a rank gives and gets.
+[[nodiscard]] std::int64_t reported_bytes(const CollectiveDemand& demand);
+
 // Buffers of the communication library, at the end of the memory of each GPU. `gpus_per_node`: 0 where no switch
 // reduces.
 [[nodiscard]] std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus,

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "gpu_model/gpu_values.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -20,6 +21,12 @@ ComputeUnitSpec engine_parts(ComputeUnitSpec unit) {
   return unit;
 }
 WarpSchedulers engine_pipes() { return {1, WarpPolicy::round_robin}; }
+
+// To the host's own caches.
+void prefetch_two_lines(const void* state) {
+  __builtin_prefetch(state, 1);
+  __builtin_prefetch(static_cast<const std::byte*>(state) + 64, 1);
+}
 
 SubCycle hit_latency(const GpuSpec& spec) { return cycles(std::int64_t{spec.l2.hit_latency_cycles}); }
 }  // namespace
@@ -81,7 +88,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports)
   const bool talks = notice != std::numeric_limits<SubCycle>::max();
   // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
   collective_notice_ = talks ? clock_.to_time(notice + std::min(device_latency_, graph_node_)) : microseconds(20);
-  if (const auto first = frontend_.first_step()) push(*first, Event{.kind = EventKind::host_step});
+  if (const auto first = frontend_.first_step()) push(*first, GpuEvent{.kind = EventKind::host_step});
 }
 
 void Gpu::add_engines(const GpuEngines& engines) {
@@ -111,7 +118,7 @@ void Gpu::add_engines(const GpuEngines& engines) {
 
 Time Gpu::next_activity() const {
   const std::int64_t tick = wheel_.next();
-  return tick == TimingWheel<Event>::kNever ? Time::max() : clock_.to_time(cycles(tick));
+  return tick == TimingWheel<GpuEvent>::kNever ? Time::max() : clock_.to_time(cycles(tick));
 }
 
 Time Gpu::silent_until(Time now) const {
@@ -119,19 +126,17 @@ Time Gpu::silent_until(Time now) const {
   return collectives_ > 0 ? now : now + collective_notice_;
 }
 
-void Gpu::push(SubCycle when, const Event& event) { wheel_.push(tick_at_or_after(when), event); }
-
 void Gpu::advance(Time until) {
   ports_.receive([&](const Packet& packet, std::uint32_t bundle) {
     // Requests cross the crossbar to L2, answers go to their unit, data for the SRAM is there.
     const bool crosses = virtual_channel(packet.kind) == VirtualChannel::request && !in_sram(packet.line);
     const SubCycle crossing = crosses ? request_latency_ : 0;
     push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
-         Event{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(bundle), .agent = keep(packet)});
+         GpuEvent{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(bundle), .agent = keep(packet)});
   });
   wheel_.run_until(
-      tick_at_or_after(clock_.to_subcycles(until)), [this](const Event& event) { handle(event); },
-      [this](const Event& event) { announce(event); });
+      tick_at_or_after(clock_.to_subcycles(until)), [this](const GpuEvent& event) { handle(event); },
+      [this](const GpuEvent& event) { announce(event); });
   sample(until);
 }
 
@@ -145,7 +150,7 @@ void Gpu::sample(Time until) {
   statistics_.hbm_periods = ended;
 }
 
-void Gpu::announce(const Event& event) const {
+void Gpu::announce(const GpuEvent& event) const {
   switch (event.kind) {
     case EventKind::load_at_l2:
     case EventKind::load_for_l1_at_l2:
@@ -164,12 +169,11 @@ void Gpu::announce(const Event& event) const {
     default:
       return;
   }
-  const auto* agent = reinterpret_cast<const std::byte*>(&agents_[event.agent]);
-  __builtin_prefetch(agent, 1);
-  __builtin_prefetch(agent + 64, 1);
+  prefetch_two_lines(&agents_[event.agent]);
+  prefetch_two_lines(&units_[event.gpu]);
 }
 
-void Gpu::handle(const Event& event) {
+void Gpu::handle(const GpuEvent& event) {
   switch (event.kind) {
     case EventKind::load_at_l2:
     case EventKind::load_for_l1_at_l2:
@@ -187,7 +191,7 @@ void Gpu::handle(const Event& event) {
     case EventKind::load_at_sram:
       if (work_.values != nullptr) work_.values->loaded(event.agent, event.line, event.lines);
       push(access_sram(event.lines) + sram_latency_,
-           Event{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
+           GpuEvent{.kind = EventKind::response, .lines = event.lines, .gpu = event.gpu, .agent = event.agent});
       return;
     case EventKind::store_at_sram:
       if (work_.values != nullptr) work_.values->stored(event.agent, event.line, event.lines);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gpu_model/gpu.h"
+#include "gpu_model/gpu_values.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -35,7 +36,7 @@ bool Gpu::flags_counted(std::uint32_t index) {
   if (phase.delay > 0) {
     agents_[index].begins = now() + phase.delay;
     phase.delay = 0;
-    push(agents_[index].begins, Event{.kind = EventKind::resume, .agent = index});
+    push(agents_[index].begins, GpuEvent{.kind = EventKind::resume, .agent = index});
   }
   if (now() < agents_[index].begins) return false;
   agents_[index].waits = false;
@@ -112,11 +113,11 @@ bool Gpu::finish_phase(std::uint32_t index) {
 void Gpu::post(std::uint32_t index, const FlagPost& flag) {
   if (flag.target == Target::launch) {
     push(now() + device_latency_,
-         Event{
+         GpuEvent{
              .kind = EventKind::kernel_launched, .line = flag.flag, .agent = running_[agents_[index].kernel].op.value});
     return;
   }
-  Event event{.kind = EventKind::flag_at_l2, .gpu = flag.gpu, .line = flag.flag, .agent = index};
+  GpuEvent event{.kind = EventKind::flag_at_l2, .gpu = flag.gpu, .line = flag.flag, .agent = index};
   SubCycle crossing = request_latency_;
   if (flag.target != Target::local) {
     event.kind = EventKind::egress;
@@ -140,7 +141,7 @@ void Gpu::finish_agent(std::uint32_t index) {
 void Gpu::end_fence(std::uint32_t index) {
   Agent& agent = agents_[index];
   agent.last_acknowledge = std::max(agent.last_acknowledge, now()) + agent.phase.fence;
-  push(agent.last_acknowledge, Event{.kind = EventKind::resume, .agent = index});
+  push(agent.last_acknowledge, GpuEvent{.kind = EventKind::resume, .agent = index});
 }
 
 }  // namespace weft

@@ -28,7 +28,7 @@ bool Gpu::place_cluster(std::uint32_t slot, std::uint32_t gpc) {
 
 // One cluster a GPC and pass, as long as one fits anywhere.
 void Gpu::dispatch_clusters(std::uint32_t slot) {
-  const Running& kernel = running_[slot];
+  const RunningKernel& kernel = running_[slot];
   for (bool placed = true; placed && kernel.next_block < kernel.blocks;) {
     placed = false;
     for (std::uint32_t i = 0; i < spec_.gpcs && kernel.next_block < kernel.blocks; ++i) {

@@ -14,8 +14,8 @@ constexpr SubCycle kBlockStart = kCycle;
 void Gpu::host_step() {
   const auto issue = frontend_.step(now());
   if (!issue) return;
-  if (issue->op) push(issue->arrives, Event{.kind = EventKind::op_arrives, .agent = issue->op->value});
-  if (issue->next_step) push(*issue->next_step, Event{.kind = EventKind::host_step});
+  if (issue->op) push(issue->arrives, GpuEvent{.kind = EventKind::op_arrives, .agent = issue->op->value});
+  if (issue->next_step) push(*issue->next_step, GpuEvent{.kind = EventKind::host_step});
 }
 
 void Gpu::make_ready(OpId op) {
@@ -23,7 +23,7 @@ void Gpu::make_ready(OpId op) {
   if (described.kind == ProgramOpKind::collective) ++collectives_;
   const SubCycle latency = frontend_.follows_in_graph(op) ? graph_node_ : device_latency_;
   push(now() + latency + clock_.to_subcycles(described.start_delay),
-       Event{.kind = EventKind::op_starts, .agent = op.value});
+       GpuEvent{.kind = EventKind::op_starts, .agent = op.value});
 }
 
 void Gpu::start_op(OpId op) {
@@ -61,8 +61,8 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
     free_running_.pop_back();
   }
   const ProgramOp& described = frontend_.program().ops[op.value];
-  Running& kernel = running_[slot];
-  kernel = Running{};
+  RunningKernel& kernel = running_[slot];
+  kernel = RunningKernel{};
   kernel.op = op;
   kernel.start = now();
   kernel.sequence = launches_++;
@@ -88,7 +88,7 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   };
   active_.insert(std::upper_bound(active_.begin(), active_.end(), slot, before), slot);
   if (kernel.blocks == 0) {
-    push(now(), Event{.kind = EventKind::op_ends, .agent = slot});
+    push(now(), GpuEvent{.kind = EventKind::op_ends, .agent = slot});
   } else {
     dispatch(slot);
   }
@@ -104,14 +104,14 @@ void Gpu::end_op(std::uint32_t slot) {
   ready_.clear();
   if (frontend_.completed(op, now(), ready_)) {
     // The host polls: it sees the end one way later, as it takes a launch to get here.
-    push(now() + clock_.to_subcycles(spec_.launch.host_to_device), Event{.kind = EventKind::host_step});
+    push(now() + clock_.to_subcycles(spec_.launch.host_to_device), GpuEvent{.kind = EventKind::host_step});
   }
   for (const OpId next : ready_) make_ready(next);
 }
 
 // Breadth first: one block a unit and pass, as long as one fits anywhere.
 void Gpu::dispatch(std::uint32_t slot) {
-  Running& kernel = running_[slot];
+  RunningKernel& kernel = running_[slot];
   if (kernel.cluster_blocks > 1) {
     dispatch_clusters(slot);
     return;
@@ -146,7 +146,7 @@ void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
 }
 
 bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block* left) {
-  Running& kernel = running_[slot];
+  RunningKernel& kernel = running_[slot];
   Unit& unit = units_[unit_index];
   if (kernel.on_units) {
     if (!unit.slots.fits(kernel.needs)) {
@@ -204,7 +204,7 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block*
     }
     enter_phase(index);
     const SubCycle latency = kernel.script == nullptr ? 0 : kernel.script->start_latency;
-    push(distributor_free_ + latency, Event{.kind = EventKind::resume, .agent = index});
+    push(distributor_free_ + latency, GpuEvent{.kind = EventKind::resume, .agent = index});
   }
   return true;
 }
@@ -212,7 +212,7 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block*
 void Gpu::end_block(std::uint32_t index) {
   Block block = blocks_[index];
   free_blocks_.push_back(index);
-  Running& kernel = running_[block.kernel];
+  RunningKernel& kernel = running_[block.kernel];
   block.stall += now() - block.start - block.pipe_time / block.agents;
   if (++kernel.blocks_done == kernel.blocks) {
     KernelLedger& ledger = ledgers_[kernel.op.value];
@@ -232,7 +232,7 @@ void Gpu::end_block(std::uint32_t index) {
 
 // A kernel has ended when its blocks are through and what they stored is done.
 void Gpu::end_kernel_if_drained(std::uint32_t slot) {
-  Running& kernel = running_[slot];
+  RunningKernel& kernel = running_[slot];
   if (kernel.blocks_done != kernel.blocks || kernel.stores_out != 0) return;
   const SubCycle drained = std::max(now(), kernel.last_acknowledge);
   ledgers_[kernel.op.value].stall += static_cast<double>(drained - kernel.last_block_end);
@@ -240,7 +240,7 @@ void Gpu::end_kernel_if_drained(std::uint32_t slot) {
   // synchronization domain of its own (CUDA programming guide, Memory Synchronization Domains).
   const bool flushes = spec_.sync_domains == 1 && kernel.script == nullptr && !work_.private_parts.links;
   if (!flushes || remote_acknowledged_ == remote_stores_) {
-    push(drained, Event{.kind = EventKind::op_ends, .agent = slot});
+    push(drained, GpuEvent{.kind = EventKind::op_ends, .agent = slot});
     return;
   }
   kernel.flushes = remote_stores_;
@@ -253,10 +253,10 @@ void Gpu::end_kernel_if_drained(std::uint32_t slot) {
 void Gpu::remote_stores_done(std::uint32_t count, SubCycle when) {
   remote_acknowledged_ += count;
   while (!flushing_.empty() && running_[flushing_.front()].flushes <= remote_acknowledged_) {
-    const Running& kernel = running_[flushing_.front()];
+    const RunningKernel& kernel = running_[flushing_.front()];
     const SubCycle end = std::max(kernel.last_acknowledge, when);
     ledgers_[kernel.op.value].held_by_links += static_cast<double>(end - kernel.last_acknowledge);
-    push(end, Event{.kind = EventKind::op_ends, .agent = flushing_.front()});
+    push(end, GpuEvent{.kind = EventKind::op_ends, .agent = flushing_.front()});
     flushing_.erase(flushing_.begin());
   }
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gpu_model/gpu.h"
+#include "gpu_model/gpu_values.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -103,8 +104,10 @@ void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
     const SubCycle looked_up = std::max(unit.l1_free, now()) + l1_line_time_ * (to - from - 1);
     unit.l1_free = looked_up + l1_line_time_;
     if (found == L1Tags::Access::hit) {
-      push(looked_up + l1_latency_,
-           Event{.kind = EventKind::response, .lines = static_cast<std::uint8_t>(to - from), .agent = index});
+      push(looked_up + l1_latency_, GpuEvent{.kind = EventKind::response,
+                                             .lines = static_cast<std::uint8_t>(to - from),
+                                             .gpu = static_cast<std::uint16_t>(agent.unit),
+                                             .agent = index});
     } else if (found == L1Tags::Access::miss) {
       issue(index, agent.load, from, to - from, true);
     } else {
@@ -115,7 +118,7 @@ void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
 }
 
 // Lines have come that L1 waited for, and that others may wait for as well.
-void Gpu::on_l1_fill(const Event& event) {
+void Gpu::on_l1_fill(const GpuEvent& event) {
   Unit& unit = units_[agents_[event.agent].unit];
   const std::uint32_t sequence = running_[agents_[event.agent].kernel].sequence;
   for (std::uint32_t i = 0; i < event.lines; ++i) unit.l1.fill(event.line + i, sequence);
@@ -129,7 +132,7 @@ void Gpu::on_l1_fill(const Event& event) {
     }
     unit.merged.erase(unit.merged.begin() + static_cast<std::ptrdiff_t>(i));
     --left;
-    on_response(Event{.kind = EventKind::response, .agent = merged.agent});
+    on_response(GpuEvent{.kind = EventKind::response, .agent = merged.agent});
   }
 }
 
@@ -142,12 +145,13 @@ SubCycle Gpu::translated(Unit& unit, LineAddress line, SubCycle when) {
 }
 
 void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, std::uint32_t count, bool is_load) {
-  Unit& unit = units_[agents_[index].unit];
-  Event event{.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2,
-              .lines = static_cast<std::uint8_t>(count),
-              .gpu = stream.gpu,
-              .line = stream.first + line,
-              .agent = index};
+  const std::uint32_t unit_index = agents_[index].unit;
+  Unit& unit = units_[unit_index];
+  GpuEvent event{.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2,
+                 .lines = static_cast<std::uint8_t>(count),
+                 .gpu = static_cast<std::uint16_t>(unit_index),
+                 .line = stream.first + line,
+                 .agent = index};
   if (line == 0) event.first_sectors = stream.first_sectors;
   if (line + count == stream.lines) event.last_sectors = stream.last_sectors;
   SubCycle crossing = request_latency_;
@@ -159,6 +163,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
                               : stream.adds ? PacketKind::update
                                             : PacketKind::write);
     event.kind = EventKind::egress;
+    event.gpu = stream.gpu;
     if (!is_load) {
       event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
       remote_stores_ += count;
@@ -187,7 +192,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
   push(leaves + crossing, event);
 }
 
-void Gpu::on_response(const Event& event) {
+void Gpu::on_response(const GpuEvent& event) {
   Agent& agent = agents_[event.agent];
   Unit& unit = units_[agent.unit];
   unit.loads_out -= event.lines;
@@ -223,13 +228,14 @@ void Gpu::wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t
 void Gpu::stores_done(std::uint32_t index, std::uint32_t count, SubCycle when) {
   Agent& agent = agents_[index];
   Unit& unit = units_[agent.unit];
-  Running& kernel = running_[agent.kernel];
+  RunningKernel& kernel = running_[agent.kernel];
   WEFT_CHECK(agent.stores_out >= count, "more stores acknowledged than issued");
   agent.stores_out -= count;
   if (unit.store_waiters.empty()) {
     unit.stores_out -= count;
   } else {  // the unit is at its limit: it matters when it hears of this
-    push(when, Event{.kind = EventKind::store_credit, .lines = static_cast<std::uint8_t>(count), .agent = agent.unit});
+    push(when,
+         GpuEvent{.kind = EventKind::store_credit, .lines = static_cast<std::uint8_t>(count), .agent = agent.unit});
   }
   kernel.stores_out -= count;
   agent.last_acknowledge = std::max(agent.last_acknowledge, when);

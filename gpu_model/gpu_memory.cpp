@@ -1,27 +1,17 @@
-// L2 and links.
+// L2.
 #include <algorithm>
 
 #include "gpu_model/gpu.h"
-#include "sim/error.h"
+#include "gpu_model/gpu_values.h"
 
 namespace weft {
-
-namespace {
-// Acknowledgements are collected: about 0.15 flit a packet on the wire (what duplex NVLink copies lose), so up to 8
-// together, and none waits longer than it takes to collect them at full rate.
-constexpr std::uint32_t kCollectedAcknowledgements = 8;
-constexpr SubCycle kAcknowledgeTimer = cycles(std::int64_t{96});
-constexpr std::uint32_t kCollectorsPerSource = 64;  // shared by its agents; who meets another's writes flushes them
-constexpr std::uint8_t kFlagBytes = 16;
-
-}  // namespace
 
 void Gpu::count_communication(const L2Cache::Access& access, std::uint32_t lines, bool communication) {
   statistics_.memory_transactions += lines;
   if (communication) statistics_.communication_fetched_bytes += access.fetched_bytes;
 }
 
-L2Cache::Lines Gpu::lines_of(const Event& event, const Unit& unit, bool communication) {
+L2Cache::Lines Gpu::lines_of(const GpuEvent& event, const Unit& unit, bool communication) {
   return {.first = event.line,
           .count = event.lines,
           .first_sectors = event.first_sectors,
@@ -38,7 +28,7 @@ void Gpu::book(OpId op, const L2Cache::Access& access, std::uint32_t lines, SubC
   ledger.held_by_hbm += access.held_by_hbm;
 }
 
-void Gpu::on_load_at_l2(const Event& event) {
+void Gpu::on_load_at_l2(const GpuEvent& event) {
   const Agent& agent = agents_[event.agent];
   const Unit& unit = units_[agent.unit];
   if (work_.values != nullptr) work_.values->loaded(event.agent, event.line, event.lines);
@@ -48,9 +38,9 @@ void Gpu::on_load_at_l2(const Event& event) {
 }
 
 // The lines go back to the unit that asked.
-void Gpu::respond(const Event& event, const L2Cache::Access& access, EventKind kind) {
+void Gpu::respond(const GpuEvent& event, const L2Cache::Access& access, EventKind kind) {
   const Agent& agent = agents_[event.agent];
-  const Running& kernel = running_[agent.kernel];
+  const RunningKernel& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
   count_communication(access, event.lines, kernel.communication);
   const SubCycle comes = access.done + response_latency_;
@@ -58,13 +48,16 @@ void Gpu::respond(const Event& event, const L2Cache::Access& access, EventKind k
   if (kernel.communication) {
     unit.in_ahead.add(comes, unit.in_free, port_time);
   } else {
-    ledgers_[kernel.op.value].held_by_port +=
-        unit.in_ahead.communication(comes, unit.in_free) * event.lines *
-        static_cast<double>(std::max<SubCycle>(unit.in_free + port_time - comes, 0));
+    const double share = unit.in_ahead.communication(comes, unit.in_free);
+    if (share > 0) {
+      ledgers_[kernel.op.value].held_by_port +=
+          share * event.lines * static_cast<double>(std::max<SubCycle>(unit.in_free + port_time - comes, 0));
+    }
   }
   unit.in_free = std::max(unit.in_free + port_time, comes);
   book(kernel.op, access, event.lines, unit.in_free);
-  push(unit.in_free, Event{.kind = kind, .lines = event.lines, .line = event.line, .agent = event.agent});
+  push(unit.in_free,
+       GpuEvent{.kind = kind, .lines = event.lines, .gpu = event.gpu, .line = event.line, .agent = event.agent});
 }
 
 // One port of the endpoint engine's memory, for reads and writes; the time at which it is through.
@@ -73,10 +66,10 @@ SubCycle Gpu::access_sram(std::uint32_t lines) {
   return sram_free_;
 }
 
-void Gpu::on_store_at_l2(const Event& event) {
+void Gpu::on_store_at_l2(const GpuEvent& event) {
   if (work_.values != nullptr) work_.values->stored(event.agent, event.line, event.lines);
   const Agent& agent = agents_[event.agent];
-  const Running& kernel = running_[agent.kernel];
+  const RunningKernel& kernel = running_[agent.kernel];
   const Unit& unit = units_[agent.unit];
   const L2Cache::Access access = l2_.write(lines_of(event, unit, kernel.communication), now(), unit.port_line_time);
   count_communication(access, event.lines, kernel.communication);
@@ -84,9 +77,9 @@ void Gpu::on_store_at_l2(const Event& event) {
   stores_done(event.agent, event.lines, access.done + response_latency_);
 }
 
-void Gpu::on_atomic_at_l2(const Event& event, bool value_returns) {
+void Gpu::on_atomic_at_l2(const GpuEvent& event, bool value_returns) {
   const Agent& agent = agents_[event.agent];
-  const Running& kernel = running_[agent.kernel];
+  const RunningKernel& kernel = running_[agent.kernel];
   const Unit& unit = units_[agent.unit];
   const L2Cache::Access access = l2_.atomic(lines_of(event, unit, kernel.communication), now(), unit.port_line_time);
   if (value_returns) {
@@ -113,194 +106,10 @@ void Gpu::count_flag(std::uint32_t index) {
     // An engine at the link ports is told.
     const SubCycle seen =
         units_[agent.unit].at_link_port ? 0 : poll_wait_ + (agent.waits ? response_latency_ : -request_latency_);
-    push(now() + seen, Event{.kind = EventKind::resume, .agent = *link});
+    push(now() + seen, GpuEvent{.kind = EventKind::resume, .agent = *link});
     agent.waits_for_flag = false;
     *link = agent.next_flag_waiter;
   }
-}
-
-void Gpu::on_egress(const Event& event) {
-  Packet packet;
-  packet.kind = event.packet;
-  packet.agent = event.agent;
-  packet.source = static_cast<std::uint16_t>(id_.value);
-  packet.destination = event.gpu;
-  const bool multicast = packet.kind == PacketKind::multicast_write;
-  const bool to_switch =
-      multicast || packet.kind == PacketKind::multicast_read || packet.kind == PacketKind::multicast_flag;
-  const bool writes = packet.kind == PacketKind::write || packet.kind == PacketKind::update;
-  if (multicast) packet.payload = kLineBytes;
-  if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) packet.payload = kFlagBytes;
-  packet.entry = multicast ? 1 : writes ? event.arrival() : 0;
-  const std::uint32_t width = writes ? units_[agents_[event.agent].unit].packet_lines : 1;
-  for (std::uint32_t i = 0; i < event.lines; i += width) {
-    packet.line = event.line + i;
-    if (writes) packet.payload = static_cast<std::uint16_t>(std::min(width, event.lines - i) * kLineBytes);
-    const LinkPorts::Lane lane = ports_.lane_of(packet.line / width, to_switch ? packet.source : event.gpu);
-    packet.lane = lane.lane;
-    submit(packet, static_cast<std::uint16_t>(lane.bundle));
-  }
-}
-
-void Gpu::submit(const Packet& packet, std::uint16_t bundle) { ports_.submit(packet, bundle, clock_.to_time(now())); }
-
-void Gpu::give_credit(const Packet& packet, std::uint16_t bundle, SubCycle when) {
-  ports_.give_credit(packet, bundle, clock_.to_time(when));
-}
-
-void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
-  statistics_.delivered_bytes += packet.payload;
-  switch (packet.kind) {
-    case PacketKind::read:
-    case PacketKind::multicast_read: {
-      WEFT_CHECK(!in_sram(packet.line), "another GPU read the endpoint engine's memory");
-      const L2Cache::Access access = l2_.read({.first = packet.line, .communication = true}, now());
-      count_communication(access, 1, true);
-      give_credit(packet, bundle, access.started);
-      send_reply(packet, packet.kind == PacketKind::read ? PacketKind::read_reply : PacketKind::partial_reply, bundle,
-                 access.done + response_latency_);
-      return;
-    }
-    case PacketKind::write:
-    case PacketKind::update:
-    case PacketKind::multicast_write: {
-      SubCycle started = now();
-      const SubCycle done = write_came(packet, started);
-      give_credit(packet, bundle, started);
-      Packet written = packet;
-      if (packet.kind != PacketKind::multicast_write && packet.entry != 0) {
-        for (std::uint32_t bytes = 0; bytes < packet.payload; bytes += kLineBytes) count_flag(packet.entry - 1);
-        written.entry = 0;
-      }
-      acknowledge(written, bundle, done);
-      return;
-    }
-    case PacketKind::flag:
-    case PacketKind::multicast_flag:
-      give_credit(packet, bundle, now());
-      count_flag(packet.line);
-      return;
-    case PacketKind::read_reply: {
-      if (work_.values != nullptr) work_.values->arrived(packet);
-      give_credit(packet, bundle, now());
-      Unit& unit = units_[agents_[packet.agent].unit];
-      SubCycle arrives = now() + unit.from_links;
-      if (!unit.at_link_port) arrives = unit.in_free = std::max(arrives, unit.in_free + unit.port_line_time);
-      push(arrives, Event{.kind = EventKind::response, .agent = packet.agent});
-      return;
-    }
-    case PacketKind::acknowledge:
-      give_credit(packet, bundle, now());
-      stores_done(packet.agent, packet.count, now() + units_[agents_[packet.agent].unit].from_links);
-      remote_stores_done(packet.count, now());
-      return;
-    case PacketKind::partial_reply:
-      break;
-  }
-  throw InternalError("a partial reply came to a GPU");
-}
-
-// The lines of a packet go to where they belong. `started`: the last of them was taken.
-SubCycle Gpu::write_came(const Packet& packet, SubCycle& started) {
-  const std::uint32_t lines = packet.payload / kLineBytes;
-  if (work_.values != nullptr) work_.values->write(packet);
-  if (in_sram(packet.line)) return access_sram(lines);
-  L2Cache::Access access;
-  if (packet.kind != PacketKind::update) {
-    access = l2_.write({.first = packet.line, .count = lines, .communication = true}, now());
-  } else {
-    for (std::uint32_t i = 0; i < lines; ++i) {
-      const L2Cache::Access one = l2_.update(packet.line + i, now());
-      access.started = std::max(access.started, one.started);
-      access.done = std::max(access.done, one.done);
-    }
-  }
-  count_communication(access, lines, true);
-  started = std::max(started, access.started);
-  return access.done;
-}
-
-void Gpu::send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when) {
-  Packet reply = request;
-  reply.kind = kind;
-  reply.payload = kLineBytes;
-  if (work_.values != nullptr) work_.values->serve(reply);
-  push(when, Event{.kind = EventKind::egress_reply, .gpu = bundle, .agent = keep(reply)});
-}
-
-void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) {
-  const std::uint32_t place = acknowledgement_of(std::uint32_t{write.source} * kCollectorsPerSource +
-                                                 (write.agent * 7U + bundle) % kCollectorsPerSource);
-  Acknowledgement& collected = acknowledgements_[place];
-  const bool other =
-      collected.packet.agent != write.agent || collected.packet.entry != write.entry || collected.bundle != bundle;
-  if (collected.packet.count > 0 && other) flush_acknowledge(place, when);
-  if (collected.packet.count == 0) {
-    collected.packet = write;
-    collected.packet.kind = PacketKind::acknowledge;
-    collected.packet.payload = 0;
-    collected.packet.count = 0;
-    collected.bundle = bundle;
-  }
-  collected.packet.count = static_cast<std::uint8_t>(collected.packet.count + write.payload / kLineBytes);
-  if (collected.packet.count >= kCollectedAcknowledgements) {
-    flush_acknowledge(place, when);
-    if (!collected.timer_runs) forget_acknowledgement(place);
-  } else if (!collected.timer_runs) {
-    collected.timer_runs = true;
-    push(when + kAcknowledgeTimer, Event{.kind = EventKind::flush_acknowledge, .agent = place});
-  }
-}
-
-// The place where a collector's writes are counted: a GPU of thousands hears from few at a time.
-std::uint32_t Gpu::acknowledgement_of(std::uint32_t collector) {
-  std::uint32_t& first = first_acknowledgement_[collector % kAcknowledgementHashes];
-  for (std::uint32_t at = first; at != kNoAcknowledgement; at = acknowledgements_[at].next) {
-    if (acknowledgements_[at].collector == collector) return at;
-  }
-  std::uint32_t place = free_acknowledgement_;
-  if (place == kNoAcknowledgement) {
-    place = static_cast<std::uint32_t>(acknowledgements_.size());
-    acknowledgements_.emplace_back();
-  } else {
-    free_acknowledgement_ = acknowledgements_[place].next;
-  }
-  Acknowledgement& fresh = acknowledgements_[place];
-  fresh.packet.count = 0;
-  fresh.collector = collector;
-  fresh.next = first;
-  first = place;
-  return place;
-}
-
-void Gpu::forget_acknowledgement(std::uint32_t place) {
-  Acknowledgement& gone = acknowledgements_[place];
-  std::uint32_t* link = &first_acknowledgement_[gone.collector % kAcknowledgementHashes];
-  while (*link != place) link = &acknowledgements_[*link].next;
-  *link = gone.next;
-  gone.next = free_acknowledgement_;
-  free_acknowledgement_ = place;
-}
-
-// They cross from L2 to the link ports like any answer.
-void Gpu::flush_acknowledge(std::uint32_t place, SubCycle when) {
-  Acknowledgement& collected = acknowledgements_[place];
-  if (collected.packet.count > 0) {
-    push(std::max(when, now()) + response_latency_,
-         Event{.kind = EventKind::egress_reply, .gpu = collected.bundle, .agent = keep(collected.packet)});
-  }
-  collected.packet.count = 0;
-}
-
-std::uint32_t Gpu::keep(const Packet& packet) {
-  if (free_packets_.empty()) {
-    packets_.push_back(packet);
-    return static_cast<std::uint32_t>(packets_.size() - 1);
-  }
-  const std::uint32_t place = free_packets_.back();
-  free_packets_.pop_back();
-  packets_[place] = packet;
-  return place;
 }
 
 }  // namespace weft

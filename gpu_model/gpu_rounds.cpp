@@ -48,18 +48,19 @@ void Gpu::start_rounds(std::uint32_t unit_index) {
     const SubCycle through = booked.done + (agent.phase.barrier ? barrier_latency_ : 0);
     agent.pipe_time += through - std::max(next->since, agent.pipe_until);
     agent.pipe_until = through;
-    push(through, Event{.kind = EventKind::computed, .agent = next->agent});
+    push(through,
+         GpuEvent{.kind = EventKind::computed, .gpu = static_cast<std::uint16_t>(unit_index), .agent = next->agent});
     unit.scheduled = std::min(unit.scheduled, through);
     round_ready(next->agent, booked.free);
   }
   if (!unit.schedulers.waiting()) return;
   const SubCycle opens = unit.schedulers.opens();
   if (tick_at_or_after(opens) >= tick_at_or_after(unit.scheduled)) return;
-  push(opens, Event{.kind = EventKind::slot_free, .agent = unit_index});
+  push(opens, GpuEvent{.kind = EventKind::slot_free, .agent = unit_index});
   unit.scheduled = opens;
 }
 
-void Gpu::on_computed(const Event& event) {
+void Gpu::on_computed(const GpuEvent& event) {
   Agent& agent = agents_[event.agent];
   const std::uint32_t unit = agent.unit;
   ++agent.computed;

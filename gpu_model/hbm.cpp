@@ -14,8 +14,9 @@ constexpr std::uint32_t kSectorsPerLine = kLineBytes / kSectorBytes;
 Hbm::Hbm(const HbmSpec& spec, Frequency clock)
     : queue_sectors_(spec.queue_lines * kSectorsPerLine),
       batch_sectors_(spec.write_batch * kSectorsPerLine),
-      lines_per_row_(spec.row_bytes / kLineBytes),
       banks_per_channel_(spec.banks),
+      row_inverse_(inverse(spec.row_bytes / kLineBytes)),
+      banks_inverse_(inverse(spec.banks)),
       channels_(spec.channels),
       banks_(std::size_t{spec.channels} * spec.banks) {
   WEFT_CHECK(spec.write_batch <= kMostBatchLines, "more writes in a batch than the queue holds");
@@ -88,7 +89,7 @@ void Hbm::open_row(Channel& at, Bank& bank, std::uint32_t row, BusTime now) {
 
 Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now,
                     bool communication) {
-  const std::uint32_t row = line / lines_per_row_;
+  const std::uint32_t row = row_of(line);
   Channel& at = channels_[channel];
   Bank& bank = banks_[bank_of(channel, row)];
   const BusTime arrival = bus_time(now);
@@ -124,8 +125,12 @@ Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sec
 }
 
 void Hbm::write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now, bool communication) {
-  const std::uint32_t row = line / lines_per_row_;
   Channel& at = channels_[channel];
+  queue(at, row_of(line), sectors, communication);
+  if (at.queued_sectors >= batch_sectors_ || at.queued_rows == kMostBatchLines) drain(channel, bus_time(now));
+}
+
+void Hbm::queue(Channel& at, std::uint32_t row, std::uint32_t sectors, bool communication) {
   statistics_.write_bytes += std::int64_t{sectors} * kSectorBytes;
   if (communication) at.queued_communication += sectors;
   std::uint32_t entry = at.queued_rows;
@@ -138,7 +143,6 @@ void Hbm::write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors
   --entry;
   at.sectors[entry] = static_cast<std::uint16_t>(at.sectors[entry] + sectors);
   at.queued_sectors += sectors;
-  if (at.queued_sectors >= batch_sectors_ || at.queued_rows == kMostBatchLines) drain(channel, bus_time(now));
 }
 
 // One row a bank: others stay queued. Rows are opened while reads go on, so that the batch holds the bus for no longer

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -48,11 +49,21 @@ class Hbm {
   // come in ascending `now`; an earlier one counts as of the slot of the one before.
   Read read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now, bool communication = false);
   void prefetch(std::uint32_t channel, std::uint32_t line) const {
-    __builtin_prefetch(&banks_[bank_of(channel, line / lines_per_row_)], 1);
+    __builtin_prefetch(&banks_[bank_of(channel, row_of(line))], 1);
+    const auto* at = reinterpret_cast<const std::byte*>(&channels_[channel]);
+    __builtin_prefetch(at, 1);
+    __builtin_prefetch(at + 64, 1);
   }
   // Queues a write of `sectors`; full batches are drained.
   void write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now,
              bool communication = false);
+  // The same if the batch is far from full; else false, and nothing is queued.
+  bool write_if_room(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, bool communication) {
+    Channel& at = channels_[channel];
+    if (at.queued_sectors + sectors >= batch_sectors_ || at.queued_rows + 1 >= kMostBatchLines) return false;
+    queue(at, row_of(line), sectors, communication);
+    return true;
+  }
   // Queues sectors that are added to where they stand: each takes the time of `cost` writes.
   void update(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, std::uint32_t cost, SubCycle now);
   // When the channel can take another request, given its bounded queue; at most `now` when it can at once. Good to 64
@@ -81,10 +92,10 @@ class Hbm {
     std::uint32_t row = kNoRow;
     std::uint32_t row_before = kNoRow;  // open until the precharge
   };
-  struct Channel {
-    SlotCalendar<8> bus;
-    WorkAhead ahead;  // in slots
+  struct alignas(64) Channel {
     SubCycle accepts = 0;
+    WorkAhead ahead;  // in slots
+    SlotCalendar<8> bus;
     std::int64_t next_refresh = 0;  // slot
     std::int64_t writes_end = -1;   // slot after the last write
     SlotCalendar<4> activations;
@@ -97,8 +108,15 @@ class Hbm {
 
   // Rows are spread over banks; a stride of whole rows does not stay on one bank.
   [[nodiscard]] std::size_t bank_of(std::uint32_t channel, std::uint32_t row) const {
-    return std::size_t{channel} * banks_per_channel_ + (row ^ (row >> 5)) % banks_per_channel_;
+    const std::uint32_t spread = row ^ (row >> 5);
+    return std::size_t{channel} * banks_per_channel_ + spread - quotient(spread, banks_inverse_) * banks_per_channel_;
   }
+  [[nodiscard]] std::uint32_t row_of(std::uint32_t line) const { return quotient(line, row_inverse_); }
+  // Divided by a number whose inverse() is given: a division takes the host longer than all else here.
+  static std::uint32_t quotient(std::uint32_t n, std::uint64_t inverse) {
+    return static_cast<std::uint32_t>(static_cast<Uint128>(inverse) * (std::uint64_t{n} + 1) >> 64);
+  }
+  static constexpr std::uint64_t inverse(std::uint32_t divisor) { return ~std::uint64_t{0} / divisor; }
   static constexpr int kFractionBits = 40;
   [[nodiscard]] BusTime bus_time(SubCycle t) const { return scaled(t, to_bus_); }
   [[nodiscard]] SubCycle subcycles(std::int64_t slot) const { return scaled(slot << kSlotShift, from_bus_); }
@@ -108,6 +126,7 @@ class Hbm {
   }
   static std::int64_t slot_at_or_after(BusTime t) { return (t + (BusTime{1} << kSlotShift) - 1) >> kSlotShift; }
 
+  void queue(Channel& at, std::uint32_t row, std::uint32_t sectors, bool communication);
   void advance(Channel& at, std::int64_t slot);
   void accept_later(Channel& at) const;
   void open_row(Channel& at, Bank& bank, std::uint32_t row, BusTime now);
@@ -127,8 +146,9 @@ class Hbm {
   SubCycle latency_;  // of an unloaded read of an open row, without its burst
   std::uint32_t queue_sectors_;
   std::uint32_t batch_sectors_;
-  std::uint32_t lines_per_row_;
   std::uint32_t banks_per_channel_;
+  std::uint64_t row_inverse_;    // of the lines of a row
+  std::uint64_t banks_inverse_;  // of banks_per_channel_
   std::vector<Channel> channels_;
   std::vector<Bank> banks_;
   HbmStatistics statistics_;

@@ -1,7 +1,6 @@
 #include "gpu_model/l2_cache.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "sim/error.h"
@@ -9,18 +8,8 @@
 namespace weft {
 
 namespace {
-constexpr std::uint32_t kFillEntries = 16;  // of a slice, direct-mapped: a lost one only makes a secondary miss a hit
 constexpr std::uint32_t kRotations = 256;
 constexpr std::uint32_t kLostLines = 4096;  // of a slice, as many as an A100's holds
-// Set bits of a mask of sectors; a table, since the baseline instruction set has no count.
-constexpr std::array<std::uint8_t, 16> kSectorCount = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
-
-std::uint32_t sectors_of(const L2Cache::Lines& lines, std::uint32_t index) {
-  std::uint32_t sectors = 15;
-  if (index == 0) sectors &= lines.first_sectors;
-  if (index + 1 == lines.count) sectors &= lines.last_sectors;
-  return sectors;
-}
 std::uint32_t sets_of_slice(const L2Spec& spec) {
   return static_cast<std::uint32_t>(spec.bytes / (std::int64_t{spec.slices} * spec.ways * kLineBytes));
 }
@@ -43,6 +32,7 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       channel_mask_((1U << channel_shift_) - 1),
       slices_of_channel_(std::max(spec.slices / hbm.channels, 1U)),
       sector_time_(cycles(static_cast<double>(kSectorBytes) / spec.bytes_per_cycle)),
+      line_time_(sector_time_ * kSectorCount[15]),
       atomic_sector_time_(
           std::max(sector_time_, cycles(static_cast<double>(kSectorBytes) / spec.atomic_bytes_per_cycle))),
       slices_(spec.slices),
@@ -72,7 +62,7 @@ void L2Cache::prefetch(LineAddress first, std::uint32_t count) const {
   for (std::uint32_t done = 0; done < count;) {
     const Place at = place(first + done);
     const std::uint32_t lines = std::min(count - done, kChunkLines - at.line % kChunkLines);
-    tags_.prefetch(at.slice, at.line, lines);
+    tags_.prefetch(at.slice, at.line);
     hbm_.prefetch(channel_of(at), channel_line(at));
     done += lines;
   }
@@ -107,12 +97,16 @@ L2Tags::Way* L2Cache::find(const L2Tags::Address& address, Place at, bool commun
 
 L2Tags::Way& L2Cache::allocate(L2Tags::Address& address, Place at, bool communication, SubCycle now) {
   const L2Tags::Inserted inserted = tags(communication).insert(address, at.slice, at.line);
-  if (communication && !own_tags_ && inserted.evicted != 0) {
-    if (lost_.empty()) lost_.resize(std::size_t{slices_count_} * kLostLines);
-    lost_[std::size_t{at.slice} * kLostLines + inserted.evicted_line % kLostLines] = inserted.evicted_line + 1;
-  }
-  write_back(inserted.evicted, {at.slice, inserted.evicted_line}, now);
+  if (inserted.evicted != 0) put_out(inserted.evicted, {at.slice, inserted.evicted_line}, communication, now);
   return *inserted.way;
+}
+
+void L2Cache::put_out(L2Tags::Way way, Place at, bool communication, SubCycle now) {
+  if (communication && !own_tags_) {
+    if (lost_.empty()) lost_.resize(std::size_t{slices_count_} * kLostLines);
+    lost_[std::size_t{at.slice} * kLostLines + at.line % kLostLines] = at.line + 1;
+  }
+  write_back(way, at, now);
 }
 
 bool L2Cache::lost(Place at) {
@@ -154,15 +148,17 @@ L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing
 
 void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                          SubCycle spacing, Access& access) {
-  const std::uint32_t channel = channel_of(at);
-  const std::uint32_t channel_line_of_first = channel_line(at);
+  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
+  if (const L2Tags::Row row = whole(address, lines, from, to, spacing); row.ways != nullptr) {
+    read_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, access), access);
+    return;
+  }
+  const Place first = at;
   const std::uint32_t chunk = at.line >> kChunkShift;
   const SubCycle far = far_latency(at, lines);
-  const std::size_t slice_index = slice_of(at, lines.communication);
-  Slice& slice = slices_[slice_index];
-  Fill& fill = fills_[slice_index * kFillEntries + chunk % kFillEntries];
-  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
-  SubCycle free = take(slice, channel, arrival, lines, to - from, access);
+  Slice& slice = slices_[slice_of(at, lines.communication)];
+  const Fill& fill = fill_of(at, lines.communication);
+  SubCycle free = take(slice, channel_of(at), arrival, lines, to - from, access);
   SubCycle miss_from = 0;
   bool lost_one = false;
   std::uint32_t missing_lines = 0;
@@ -190,18 +186,22 @@ void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::
   slice.free = free;
   access.done = std::max(access.done, free + far);
   statistics_.hits += to - from - missing_lines;
+  if (missing_lines > 0) fetch(first, lines, missing_lines, missing_sectors, miss_from, lost_one, access);
+}
+
+void L2Cache::fetch(Place at, const Lines& lines, std::uint32_t missing_lines, std::uint32_t missing_sectors,
+                    SubCycle from, bool lost_one, Access& access) {
   statistics_.misses += missing_lines;
-  if (missing_lines == 0) return;
   const Hbm::Read fetched =
-      hbm(lines.communication).read(channel, channel_line_of_first, missing_sectors, miss_from, lines.communication);
+      hbm(lines.communication).read(channel_of(at), channel_line(at), missing_sectors, from, lines.communication);
   if (lost_one) {
-    access.held_by_cache += static_cast<double>((fetched.done - miss_from) * missing_lines);
+    access.held_by_cache += static_cast<double>((fetched.done - from) * missing_lines);
   } else {
     access.held_by_hbm += fetched.held * missing_lines;
   }
-  access.done = std::max(access.done, fetched.done + far);
+  access.done = std::max(access.done, fetched.done + far_latency(at, lines));
   access.fetched_bytes += missing_sectors * kSectorBytes;
-  fill = {chunk, fetched.done};
+  fill_of(at, lines.communication) = {at.line >> kChunkShift, fetched.done};
 }
 
 SubCycle L2Cache::take(Slice& slice, std::uint32_t channel, SubCycle arrival, const Lines& lines, std::uint32_t count,
@@ -212,7 +212,9 @@ SubCycle L2Cache::take(Slice& slice, std::uint32_t channel, SubCycle arrival, co
     slice.ahead.add(arrival, slice.free, sector_time_ * kSectorCount[15] * count);
   } else {
     const SubCycle by_slice = std::max<SubCycle>(slice.free - arrival, 0);
-    access.held_by_cache += slice.ahead.communication(arrival, slice.free) * static_cast<double>(by_slice) * count;
+    if (const double share = slice.ahead.communication(arrival, slice.free); share > 0) {
+      access.held_by_cache += share * static_cast<double>(by_slice) * count;
+    }
     if (const SubCycle by_hbm = accepts - std::max(arrival, slice.free); by_hbm > 0) {
       access.held_by_hbm += memory.communication_ahead(channel, arrival) * static_cast<double>(by_hbm) * count;
     }
@@ -231,59 +233,16 @@ L2Cache::Access L2Cache::write(const Lines& lines, SubCycle now, SubCycle spacin
   return access;
 }
 
-// Line by line: each is read, and holds its slice for as long as the atomic unit takes longer than the read.
-L2Cache::Access L2Cache::atomic(const Lines& lines, SubCycle now, SubCycle spacing) {
-  Access all;
-  const bool own = lines.communication;
-  for (std::uint32_t i = 0; i < lines.count; ++i) {
-    const std::uint32_t sectors = sectors_of(lines, i);
-    const Lines one{.first = lines.first + i,
-                    .first_sectors = sectors,
-                    .last_sectors = sectors,
-                    .partition = lines.partition,
-                    .communication = own};
-    const Access access = read(one, now + i * spacing);
-    const Place at = place(one.first);
-    const SubCycle longer = (atomic_sector_time_ - sector_time_) * kSectorCount[sectors];
-    Slice& slice = slices_[slice_of(at, own)];
-    if (own) slice.ahead.add(now, slice.free, longer);
-    slice.free += longer;
-    L2Tags::Way& way = *find(tags(own).address(at.slice, at.line), at, own);
-    way = (way & ~L2Tags::kCommunication) | sectors | (own ? L2Tags::kCommunication : 0);
-    if (i == 0) all.started = access.started;
-    all.done = std::max(all.done, access.done + longer);
-    all.slice_wait += access.slice_wait;
-    all.held_by_cache += access.held_by_cache;
-    all.held_by_hbm += access.held_by_hbm;
-    all.fetched_bytes += access.fetched_bytes;
-  }
-  return all;
-}
-
-L2Cache::Access L2Cache::update(LineAddress line, SubCycle now) {
-  const Place at = place(line);
-  Slice& slice = slices_[slice_of(at, true)];
-  Access access;
-  access.started = std::max({now, slice.free, hbm(true).accepts_from(channel_of(at))});
-  access.slice_wait = access.started - now;
-  slice.ahead.add(now, slice.free, sector_time_ * kSectorCount[15]);
-  slice.free = access.started + sector_time_ * kSectorCount[15];
-  access.done = slice.free;
-  if (L2Tags::Way* const way = find(tags(true).address(at.slice, at.line), at, true); way != nullptr) {
-    write_back(*way, at, access.started);
-    *way &= ~(L2Tags::kCommunication | 0xFFU);  // its sectors are in memory only
-  }
-  hbm(true).update(channel_of(at), channel_line(at), kSectorCount[15], update_cost_, access.started);
-  communication_write_back_bytes_ += kLineBytes;
-  return access;
-}
-
 void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                           SubCycle spacing, Access& access) {
+  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
+  if (const L2Tags::Row row = whole(address, lines, from, to, spacing); row.ways != nullptr) {
+    write_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, access));
+    return;
+  }
   const SubCycle far = far_latency(at, lines);
   const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
   Slice& slice = slices_[slice_of(at, lines.communication)];
-  L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
   SubCycle free = take(slice, channel_of(at), arrival, lines, to - from, access);
   for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
     if (i != from) tags(lines.communication).next(address, at.slice, at.line);

@@ -2,6 +2,7 @@
 // and write allocation without a fetch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -104,7 +105,15 @@ class L2Cache {
   // %.
   static constexpr std::uint32_t kChunkShift = 2;
   static constexpr std::uint32_t kChunkLines = 1U << kChunkShift;
+  static constexpr std::uint32_t kFillEntries =
+      16;  // of a slice, direct-mapped: a lost one makes a late hit an early one
 
+  // Set bits of a mask of sectors; a table, since the baseline instruction set has no count.
+  static constexpr std::array<std::uint8_t, 16> kSectorCount = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
+
+  static std::uint32_t sectors_of(const Lines& lines, std::uint32_t index) {
+    return (index == 0 ? lines.first_sectors : 15U) & (index + 1 == lines.count ? lines.last_sectors : 15U);
+  }
   // Several slices share a channel, or a slice takes turns between several.
   [[nodiscard]] std::uint32_t channel_of(Place at) const {
     return channel_of_[at.slice] + (at.line >> kChunkShift & channel_mask_);
@@ -119,6 +128,17 @@ class L2Cache {
                   SubCycle spacing, Access& access);
   void write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                    SubCycle spacing, Access& access);
+  // All lines and sectors of a chunk at once, whose ways are `row` in the tags' group. When the first one begins:
+  SubCycle pass(Place at, const Lines& lines, std::uint32_t from, SubCycle arrival, SubCycle spacing, Access& access);
+  void read_whole(Place at, const Lines& lines, const L2Tags::Row& row, std::size_t group, SubCycle start,
+                  Access& access);
+  void write_whole(Place at, const Lines& lines, const L2Tags::Row& row, std::size_t group, SubCycle start);
+  // The ways of the lines [from, to), if they are all of a chunk and pass the slice without a gap; else none.
+  L2Tags::Row whole(const L2Tags::Address& address, const Lines& lines, std::uint32_t from, std::uint32_t to,
+                    SubCycle spacing);
+  // What is missing of a chunk comes from HBM.
+  void fetch(Place at, const Lines& lines, std::uint32_t missing_lines, std::uint32_t missing_sectors, SubCycle from,
+             bool lost_one, Access& access);
   // Books what `count` lines wait that come to the slice at `arrival`; the time at which it takes them.
   SubCycle take(Slice& slice, std::uint32_t channel, SubCycle arrival, const Lines& lines, std::uint32_t count,
                 Access& access);
@@ -126,6 +146,13 @@ class L2Cache {
   L2Tags::Way* find(const L2Tags::Address& address, Place at, bool communication);
   // The way for a line that is not there; writes back what was.
   L2Tags::Way& allocate(L2Tags::Address& address, Place at, bool communication, SubCycle now);
+  // A way that held the line at `at` makes room for another's, communication's or not.
+  void put_out(L2Tags::Way way, Place at, bool communication, SubCycle now);
+  // All ways of a row, the first at `start`.
+  void put_out(L2Tags::Lanes ways, std::uint32_t slice, std::size_t group, bool communication, SubCycle start);
+  [[nodiscard]] Fill& fill_of(Place at, bool communication) {
+    return fills_[slice_of(at, communication) * kFillEntries + (at.line >> kChunkShift) % kFillEntries];
+  }
   [[nodiscard]] L2Tags& tags(bool communication) { return communication && own_tags_ ? *own_tags_ : tags_; }
   [[nodiscard]] Hbm& hbm(bool communication) { return communication && own_hbm_ ? *own_hbm_ : hbm_; }
   [[nodiscard]] std::size_t slice_of(Place at, bool communication) const {
@@ -148,6 +175,7 @@ class L2Cache {
   std::uint32_t channel_mask_;
   std::uint32_t slices_of_channel_;  // 1 where a slice has several
   SubCycle sector_time_;             // of a slice
+  SubCycle line_time_;               // of four
   SubCycle atomic_sector_time_;      // of its atomic unit
   std::vector<std::uint32_t> channel_of_;
   std::vector<std::uint32_t> slice_in_channel_;

@@ -34,6 +34,7 @@ L2Tags::L2Tags(std::uint32_t slices, std::uint32_t sets, std::uint32_t ways, std
       multiplier_(2654435769U >> (32 - bits_) | 1U),  // 2^bits over the golden ratio, odd
       multiplier_inverse_(multiplier_) {
   WEFT_CHECK(std::has_single_bit(ways) && ways >= 2 && ways <= kMostWays, "2 to 16 ways, a power of two");
+  WEFT_CHECK(chunk_shift <= 2, "more lines in a chunk than lanes");
   WEFT_CHECK(sets > 0 && reach(sets, lines), "memory too large for the tags of the L2");
   for (int i = 0; i < 4; ++i) multiplier_inverse_ *= 2 - multiplier_ * multiplier_inverse_;  // Newton: 3, 6, ... bits
   for (std::uint32_t half = 0; half < kMostDoublings; ++half) {
@@ -44,15 +45,16 @@ L2Tags::L2Tags(std::uint32_t slices, std::uint32_t sets, std::uint32_t ways, std
   marker_ = 1U << (bits_ - tag_drop_);
   groups_inverse_ = ~std::uint64_t{0} / groups_ + 1;
   for (std::uint32_t w = 0; w < ways; ++w) {
-    std::uint32_t path = 0;
+    std::uint64_t path = 0;
+    std::uint64_t right = 0;
     for (std::uint32_t node = w + ways; node > 1; node /= 2) {  // every node on the way shall point away from it
-      path |= 1U << (node / 2);
-      if (node % 2 == 0) away_[w] = static_cast<std::uint16_t>(away_[w] | 1U << (node / 2));
+      path |= std::uint64_t{1} << (node / 2);
+      if (node % 2 == 0) right |= std::uint64_t{1} << (node / 2);
     }
-    kept_[w] = static_cast<std::uint16_t>(~path);
+    kept_[w] = ~(path * kEachTree);
+    away_[w] = right * kEachTree;
   }
-  sets_.resize((std::size_t{slices} * groups_) << chunk_shift_);
-  trees_.resize(sets_.size());
+  groups_of_sets_.resize(std::size_t{slices} * groups_);
 }
 
 std::uint32_t L2Tags::victim(std::uint32_t tree) const {
@@ -61,32 +63,32 @@ std::uint32_t L2Tags::victim(std::uint32_t tree) const {
   return node - ways_;
 }
 
-std::uint32_t L2Tags::line_of(std::uint32_t slice, std::size_t set, std::uint32_t tag) const {
-  const std::uint64_t group = (set >> chunk_shift_) - std::size_t{slice} * groups_;
-  const std::uint64_t least = (group << bits_) + (std::uint64_t{tag & (marker_ - 1)} << tag_drop_);
+std::uint32_t L2Tags::line_of(std::uint32_t slice, std::size_t group, std::uint32_t lane, Way way) const {
+  // The address backwards.
+  const std::uint64_t tag = way >> kTagShift & (marker_ - 1);
+  const std::uint64_t least = ((group - std::size_t{slice} * groups_) << bits_) + (tag << tag_drop_);
   const std::uint64_t hash =  // the one multiple of the groups from `least` on, divided; one group has no inverse
       groups_ == 1 ? least
                    : static_cast<std::uint64_t>(static_cast<Uint128>(groups_inverse_) * (least + groups_ - 1) >> 64);
-  return (static_cast<std::uint32_t>(hash) * multiplier_inverse_ & mask_) << chunk_shift_ |
-         (static_cast<std::uint32_t>(set) & chunk_mask_);
+  return (static_cast<std::uint32_t>(hash) * multiplier_inverse_ & mask_) << chunk_shift_ | lane;
 }
 
 L2Tags::Inserted L2Tags::insert(Address& at, std::uint32_t slice, std::uint32_t line) {
   for (;;) {
-    Set& set = sets_[at.set];
-    std::uint16_t& tree = trees_[at.set];
+    Group& group = groups_of_sets_[at.group];
+    const std::uint32_t tree = tree_of(group.trees, at.lane);
     std::uint32_t found = victim(tree);
     if ((tree & kFull) == 0) {
-      if (set.ways[found] != 0) {
+      if (group.ways[found][at.lane] != 0) {
         found = 0;
-        while (found < ways_ && set.ways[found] != 0) ++found;
+        while (found < ways_ && group.ways[found][at.lane] != 0) ++found;
       }
       if (found == ways_) {
-        tree |= kFull;
+        group.trees |= std::uint64_t{kFull} << (kTreeBits * at.lane);
         found = victim(tree);
       }
     }
-    Way& way = set.ways[found];
+    Way& way = group.ways[found][at.lane];
     if (way != 0 && groups_ < most_groups_) {
       grow();
       at = address(slice, line);
@@ -94,9 +96,32 @@ L2Tags::Inserted L2Tags::insert(Address& at, std::uint32_t slice, std::uint32_t 
     }
     const Way evicted = way;
     way = at.tag << kTagShift;
-    use(tree, found);
-    return {&way, evicted, evicted != 0 ? line_of(slice, at.set, evicted >> kTagShift) : 0};
+    use(group.trees, found, lane_bits(at.lane));
+    return {&way, evicted, evicted != 0 ? line_of(slice, at.group, at.lane, evicted) : 0};
   }
+}
+
+L2Tags::Row L2Tags::row(const Address& at) {
+  if (chunk_mask_ + 1 != kLanes) return {};
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  Group& group = groups_of_sets_[at.group];
+  const Lanes match = ways_of(group, at.tag);
+  const std::uint32_t number = match[0];
+  if (any(match ^ number)) return {};
+  if (number != 0) {
+    use(group.trees, number - 1, kAll);
+    return {&group.ways[number - 1], true, Lanes{}};
+  }
+  const std::uint32_t tree = tree_of(group.trees, 0);
+  if (group.trees != tree * kEachTree) return {};
+  const std::uint32_t way = victim(tree);
+  Lanes& held = group.ways[way];
+  const Lanes evicted = held;
+  const bool full = (tree & kFull) != 0;
+  if (full ? groups_ < most_groups_ : any(evicted)) return {};
+  held = Lanes{} + (at.tag << kTagShift);
+  use(group.trees, way, kAll);
+  return {&held, false, evicted};
 }
 
 // Each set becomes two: its lines part by the first bit of their tags, which all of them lose. They count as used in
@@ -106,22 +131,35 @@ void L2Tags::grow() {
   ++tag_drop_;
   groups_ *= 2;
   groups_inverse_ = ~std::uint64_t{0} / groups_ + 1;
-  HugeVector<Set> sets(sets_.size() * 2);
-  HugeVector<std::uint16_t> trees(sets.size());
-  for (std::size_t s = 0; s < sets_.size(); ++s) {
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  constexpr Way kBelowTag = (1U << kTagShift) - 1;
+  HugeVector<Group> grown(groups_of_sets_.size() * 2);
+  for (std::size_t g = 0; g < groups_of_sets_.size(); ++g) {
     for (std::uint32_t w = 0; w < ways_; ++w) {
-      const Way way = sets_[s].ways[w];
-      if (way == 0) continue;
-      const std::uint32_t tag = way >> kTagShift;
-      const std::size_t group = (s >> chunk_shift_) * 2 + ((tag & marker_) != 0 ? 1 : 0);
-      const std::size_t set = group << chunk_shift_ | (s & chunk_mask_);
-      const std::uint32_t free = victim(trees[set]);  // in the order in which an empty set fills
-      sets[set].ways[free] = ((tag & (marker_ - 1)) | marker_) << kTagShift | (way & ((1U << kTagShift) - 1));
-      use(trees[set], free);
+      const Lanes& row = groups_of_sets_[g].ways[w];
+      const auto heir = [&](Way way) -> Group& { return grown[g * 2 + ((way >> kTagShift & marker_) != 0 ? 1 : 0)]; };
+      const auto rest = [&](auto way) {
+        return (way & (((marker_ - 1) << kTagShift) | kBelowTag)) | marker_ << kTagShift;
+      };
+      // In the order in which an empty set fills.
+      Group& common = heir(row[0]);
+      const std::uint32_t tree = tree_of(common.trees, 0);
+      if (row[0] != 0 && !any((row ^ row[0]) & ~kBelowTag) && common.trees == tree * kEachTree) {
+        const std::uint32_t free = victim(tree);
+        common.ways[free] = rest(row);
+        use(common.trees, free, kAll);
+        continue;
+      }
+      for (std::uint32_t lane = 0; lane <= chunk_mask_; ++lane) {
+        if (row[lane] == 0) continue;
+        Group& group = heir(row[lane]);
+        const std::uint32_t free = victim(tree_of(group.trees, lane));
+        group.ways[free][lane] = rest(row[lane]);
+        use(group.trees, free, lane_bits(lane));
+      }
     }
   }
-  sets_ = std::move(sets);
-  trees_ = std::move(trees);
+  groups_of_sets_ = std::move(grown);
 }
 
 }  // namespace weft

@@ -27,6 +27,7 @@ class SlotCalendar {
     }
     const std::int64_t seen = window_end();
     base_word_ = word;
+    full_ = std::max(full_, word << 6);
     close(seen, tail_);  // what was taken beyond the window
     return true;
   }
@@ -34,11 +35,12 @@ class SlotCalendar {
   // Takes `count` free slots from `slot` on and returns the last one. Beyond the window slots are taken in the order of
   // the requests: what must wait that long lets nobody pass.
   std::int64_t take(std::int64_t slot, std::uint32_t count) {
-    std::int64_t last = std::max(slot, base_word_ << 6);
-    for (std::int64_t word = last >> 6; word < base_word_ + kWords; ++word) {
+    const bool from_first_free = slot <= full_;
+    std::int64_t last = std::max(slot, full_);
+    std::uint64_t open = ~std::uint64_t{0} << (last & 63);
+    for (std::int64_t word = last >> 6; word < base_word_ + kWords; ++word, open = ~std::uint64_t{0}) {
       const std::size_t at = index(word);
-      std::uint64_t free = ~busy_[at];
-      if (word == last >> 6) free &= ~std::uint64_t{0} << (last & 63);
+      std::uint64_t free = ~busy_[at] & open;
       while (free != 0) {  // a run of free slots at a time
         const int begin = std::countr_zero(free);
         const auto run = static_cast<std::uint32_t>(std::countr_one(free >> begin));
@@ -49,17 +51,22 @@ class SlotCalendar {
         taken_[at] = static_cast<std::uint8_t>(taken_[at] + n);
         outstanding_ += n;
         count -= n;
-        if (count == 0) return tail(word * 64 + begin + n - 1);
+        if (count == 0) {
+          last = word * 64 + begin + n - 1;
+          if (from_first_free) full_ = last + 1;
+          return tail(last);
+        }
       }
       last = (word + 1) * 64;
     }
+    if (from_first_free) full_ = std::max(full_, window_end());
     last = std::max(last, tail_);
     return tail(last + count - 1);
   }
 
   // The first free slot from `slot` on.
   [[nodiscard]] std::int64_t first_free(std::int64_t slot) const {
-    slot = std::max(slot, base_word_ << 6);
+    slot = std::max(slot, full_);
     for (std::int64_t word = slot >> 6; word < base_word_ + kWords; ++word) {
       std::uint64_t free = ~busy_[index(word)];
       if (word == slot >> 6) free &= ~std::uint64_t{0} << (slot & 63);
@@ -73,6 +80,7 @@ class SlotCalendar {
     for_words(begin, end, [this](std::size_t word, std::uint64_t slots) { busy_[word] |= slots; });
   }
   void reopen(std::int64_t begin, std::int64_t end) {
+    full_ = std::clamp(begin, base_word_ << 6, full_);
     for_words(begin, end, [this](std::size_t word, std::uint64_t slots) { busy_[word] &= ~slots; });
   }
 
@@ -100,11 +108,13 @@ class SlotCalendar {
     return last;
   }
 
-  std::array<std::uint64_t, kWords> busy_{};
-  std::array<std::uint8_t, kWords> taken_{};  // slots of the word that requests took, not those that are closed
-  std::uint32_t outstanding_ = 0;             // sum of taken_
+  // What every request reads comes first.
   std::int64_t base_word_ = 0;
   std::int64_t tail_ = 0;
+  std::int64_t full_ = 0;                     // no slot before it is free
+  std::uint32_t outstanding_ = 0;             // sum of taken_
+  std::array<std::uint8_t, kWords> taken_{};  // slots of the word that requests took, not those that are closed
+  std::array<std::uint64_t, kWords> busy_{};
 };
 
 }  // namespace weft

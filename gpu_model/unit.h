@@ -51,49 +51,50 @@ struct WaitQueue {
   [[nodiscard]] bool empty() const { return first == kNone; }
 };
 
-struct Unit {
+// What each memory transaction touches comes first, in two cache lines of the host.
+struct alignas(64) Unit {
   static constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max() / 2;
   static_assert(tick_at_or_after(kNever) > 0, "ticks of it do not overflow");
 
   // `schedulers` of one sub-partition make an engine, whose agents take turns.
   Unit(const ComputeUnitSpec& spec, const TlbSpec& pages, WarpSchedulers pipes, SubCycle request_time,
        SubCycle line_time)
-      : slots(spec),
-        schedulers(std::move(pipes)),
-        l1(spec.l1_bytes > spec.shared_memory_bytes ? spec.l1_bytes - spec.shared_memory_bytes : 0),
-        tlb(spec.tlb_entries, pages.unit_page),
-        outstanding_limit(spec.max_outstanding_lines),
+      : outstanding_limit(spec.max_outstanding_lines),
         load_request_time(request_time),
-        port_line_time(line_time) {}
+        port_line_time(line_time),
+        tlb(spec.tlb_entries, pages.unit_page),
+        slots(spec),
+        schedulers(std::move(pipes)),
+        l1(spec.l1_bytes > spec.shared_memory_bytes ? spec.l1_bytes - spec.shared_memory_bytes : 0) {}
 
+  std::uint32_t outstanding_limit;  // loads, and as many stores
+  std::uint32_t loads_out = 0;
+  std::uint32_t stores_out = 0;
+  std::uint32_t partition = 0;  // half of the chip
+  SubCycle load_request_time;   // of the port for a load request
+  SubCycle port_line_time;      // of the port for a line, each way
+  SubCycle out_free = 0;        // the port towards L2
+  SubCycle in_free = 0;         // and back
+  WorkAhead in_ahead;
+  WaitQueue load_waiters;
+  WaitQueue store_waiters;
+  SubCycle l1_free = 0;
+  Tlb tlb;
   UnitSlots slots;
   WarpSchedulers schedulers;
   SubCycle scheduled = kNever;  // the first of the coming events at which it looks for who goes next
-  std::uint32_t partition = 0;  // half of the chip
   L1Tags l1;
-  SubCycle l1_free = 0;
   // Loads of lines that are on their way to L1 for others: they come back with them.
   struct Merged {
     LineAddress line = 0;
     std::uint32_t agent = 0;
   };
   std::vector<Merged> merged;
-  Tlb tlb;
-  std::uint32_t outstanding_limit;  // loads, and as many stores
-  SubCycle load_request_time;       // of the port for a load request
-  SubCycle port_line_time;          // of the port for a line, each way
-  SubCycle out_free = 0;            // the port towards L2
-  SubCycle in_free = 0;             // and back
-  WorkAhead in_ahead;
-  std::uint32_t loads_out = 0;
-  std::uint32_t stores_out = 0;
   // An engine at the link ports reaches links and its SRAM without the crossbar; only memory traffic takes its port.
   bool at_link_port = false;
   std::uint32_t packet_lines = 1;  // of a write to another GPU
   SubCycle to_links = 0;
   SubCycle from_links = 0;
-  WaitQueue load_waiters;
-  WaitQueue store_waiters;
   std::uint32_t compute_blocks = 0;
   std::uint32_t communication_blocks = 0;
   SubCycle accounted = 0;

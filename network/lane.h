@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "network/network_spec.h"
@@ -74,11 +73,10 @@ class CreditCounter {
  public:
   explicit CreditCounter(std::uint32_t credits = 0) : ready_(credits) {}
 
-  // When the next credit may be used: Time(0) for one in hand; nothing when none is announced.
-  [[nodiscard]] std::optional<Time> next(const std::vector<Time>& times) const {
+  // When the next credit may be used: Time(0) for one in hand; Time::max() when none is announced.
+  [[nodiscard]] Time next(const std::vector<Time>& times) const {
     if (ready_ > 0) return Time(0);
-    if (announced_ == 0) return std::nullopt;
-    return times[place_ + first_];
+    return announced_ == 0 ? Time::max() : times[place_ + first_];
   }
   void take() {
     if (ready_ > 0) {

@@ -41,12 +41,18 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
       outputs_.push_back(output);
       credits_.insert(credits_.end(), std::size_t{1} << vc_shift_,
                       CreditCounter(timing != nullptr ? timing->spec().credits : 0));
-      queue_port_.insert(queue_port_.end(), std::size_t{1} << vc_shift_, static_cast<std::uint16_t>(p));
+      for (std::uint32_t vc = 0; vc < 1U << vc_shift_; ++vc) {
+        Queue queue;
+        queue.port = static_cast<std::uint16_t>(p);
+        queue.lane = static_cast<std::uint8_t>(lane);
+        queue.vc = static_cast<std::uint8_t>(vc);
+        queue.credits = &port.out->credits;
+        queue.latency = port.latency;
+        queues_.push_back(queue);
+      }
     }
   }
   first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
-  queues_.resize(outputs_.size() << vc_shift_);
-  head_vc_.resize(queues_.size());
   input_free_.resize(outputs_.size());
   words_ = static_cast<std::uint32_t>((queues_.size() + 63) / 64);
   requests_.resize(outputs_.size() * words_);
@@ -105,7 +111,7 @@ void Router::receive_packets(std::uint32_t port) {
 void Router::arrive(std::uint32_t index) {
   Slot& slot = slots_[index];
   slot.packet.when = now();
-  const Hops hops = routing_->next(node_, queue_port_[slot.queue], slot.packet);
+  const Hops hops = routing_->next(node_, queues_[slot.queue].port, slot.packet);
   slot.output = choose(hops, slot.packet);
   Output& out = outputs_[slot.output];
   const std::uint32_t vc_class = out.terminal ? 0 : std::min<std::uint32_t>(hops.vc_class, classes_ - 1);
@@ -121,9 +127,18 @@ void Router::arrive(std::uint32_t index) {
   }
   queue.head = queue.tail = index;
   if (out.waiting == 1 && send_at_once(index)) return;
-  head_vc_[slot.queue] = static_cast<std::uint8_t>(slot.vc);
-  requests_[slot.output * words_ + slot.queue / 64] |= std::uint64_t{1} << (slot.queue % 64);
-  serve(slot.output);
+  request(slot.queue, slot);
+  // An output that is busy is due when it gets free: most come while it is.
+  if (out.free >= now() + kTick) {
+    serve_at(slot.output, out.free);
+  } else {
+    serve(slot.output);
+  }
+}
+
+void Router::request(std::uint32_t queue, const Slot& head) {
+  queues_[queue].credit = place(head.output, head.vc);
+  requests_[head.output * words_ + queue / 64] |= std::uint64_t{1} << (queue % 64);
 }
 
 // What most packets of a network that is not full find: nobody else wants the lane, and all is ready.
@@ -131,9 +146,8 @@ bool Router::send_at_once(std::uint32_t index) {
   const Slot& slot = slots_[index];
   const Time soon = now() + kTick;
   if (outputs_[slot.output].free >= soon) return false;
-  const std::optional<Time> credit = credits_[place(slot.output, slot.vc)].next(credit_times_);
-  if (!credit) return false;
-  const Time from = std::max(*credit, input_free_[lane_of(slot.queue)]);
+  const Time credit = credits_[place(slot.output, slot.vc)].next(credit_times_);
+  const Time from = std::max(credit, input_free_[lane_of(slot.queue)]);
   if (from >= soon) return false;
   send(slot.output, slot.queue, from);
   return true;
@@ -148,36 +162,45 @@ void Router::serve_at(std::uint32_t output, Time when) {
   wheel_.push(tick, kServe | output);
 }
 
+// Whether the grant is final.
+bool Router::consider(std::uint32_t queue, Time soon, Grant& grant, Time& oldest) const {
+  const Queue& candidate = queues_[queue];
+  const Time from = std::max(credits_[candidate.credit].next(credit_times_), input_free_[lane_of(queue)]);
+  if (from >= soon) {
+    grant.retry = std::min(grant.retry, from);  // Time::max() without a credit
+    return false;
+  }
+  if (spec_.arbitration == Arbitration::round_robin) {
+    grant.queue = queue;
+    grant.from = from;
+    return true;
+  }
+  if (const Time age = slots_[candidate.head].packet.when; age < oldest) {
+    oldest = age;
+    grant.queue = queue;
+    grant.from = from;
+  }
+  return false;
+}
+
 Router::Grant Router::arbitrate(std::uint32_t output) const {
-  const Output& out = outputs_[output];
   const Time soon = now() + kTick;
   Grant grant{.queue = kNone, .from = Time(0), .retry = Time::max()};
   Time oldest = Time::max();
   const std::uint64_t* requests = &requests_[output * words_];
-  const std::uint32_t start = out.last + 1;  // round robin goes on behind the one served last
-  for (std::uint32_t step = 0; step <= words_; ++step) {
-    const std::uint32_t word = (start / 64 + step) % words_;
-    std::uint64_t bits = requests[word];
-    if (step == 0) bits &= ~std::uint64_t{0} << (start % 64);
-    if (step == words_) bits &= ~(~std::uint64_t{0} << (start % 64));
+  const std::uint32_t start = outputs_[output].last + 1;  // round robin goes on behind the one served last
+  const std::uint64_t behind = ~std::uint64_t{0} << (start % 64);
+  std::uint32_t word = start / 64 == words_ ? 0 : start / 64;
+  std::uint64_t bits = requests[word] & behind;
+  for (std::uint32_t step = 0;;) {
     for (; bits != 0; bits &= bits - 1) {
       const std::uint32_t queue = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-      const std::optional<Time> credit = credits_[place(output, head_vc_[queue])].next(credit_times_);
-      if (!credit) continue;
-      const Time from = std::max(*credit, input_free_[lane_of(queue)]);
-      if (from >= soon) {
-        grant.retry = std::min(grant.retry, from);
-        continue;
-      }
-      if (spec_.arbitration == Arbitration::round_robin) return {queue, from, Time::max()};
-      if (const Time age = slots_[queues_[queue].head].packet.when; age < oldest) {
-        oldest = age;
-        grant.queue = queue;
-        grant.from = from;
-      }
+      if (consider(queue, soon, grant, oldest)) return grant;
     }
+    if (step++ == words_) return grant;
+    word = word + 1 == words_ ? 0 : word + 1;
+    bits = step == words_ ? requests[word] & ~behind : requests[word];
   }
-  return grant;
 }
 
 void Router::serve(std::uint32_t output) {
@@ -197,44 +220,40 @@ void Router::serve(std::uint32_t output) {
 
 void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
   Output& out = outputs_[output];
+  Queue& in = queues_[queue];
   const LinkTiming& timing = *out.timing;
-  const std::uint32_t index = queues_[queue].head;
-  Slot& slot = slots_[index];
+  const std::uint32_t index = in.head;
+  const Slot& slot = slots_[index];
   const LinkTiming::Serialisation& takes = timing.of(slot.packet);
-  const Time duration = takes.time;
   const Time idle = std::max(out.free, slot.packet.when);
   const Time start = std::max(std::max(idle, from), now());
+  const Time end = start + takes.time;
   out.statistics.stalled += start - idle;
   out.statistics.count(start, takes, slot.packet.payload);
-  out.free = start + duration;
+  out.free = end;
   Time& input = input_free_[lane_of(queue)];
-  input = start + duration;
+  input = end;
   if (spec_.speedup > 1) [[unlikely]] {  // apart: a division takes longer than the rest of this function
-    input = start + Time(duration.count() / spec_.speedup);
+    input = start + Time(takes.time.count() / spec_.speedup);
   }
   credits_[place(output, slot.vc)].take();
   --out.waiting;
   --held_;
 
-  const std::uint32_t vc_in = vc_of(queue);
-  const RouterPort& in = ports_[queue_port_[queue]];
-  in.out->credits.send({start + in.latency, slot.packet.lane, static_cast<VirtualChannel>(vc_in % kVirtualChannels),
-                        static_cast<std::uint8_t>(vc_in / kVirtualChannels)});
-  Packet sent = slot.packet;
-  sent.when = start + duration + timing.spec().latency;
+  in.credits->send({start + in.latency, in.lane, static_cast<VirtualChannel>(in.vc % kVirtualChannels),
+                    static_cast<std::uint8_t>(in.vc / kVirtualChannels)});
+  Packet& sent = out.wires->packets.send(slot.packet);
+  sent.when = end + timing.spec().latency;
   sent.lane = out.lane;
   sent.vc_class = static_cast<std::uint8_t>(slot.vc / kVirtualChannels);
-  out.wires->packets.send(sent);
 
   requests_[output * words_ + queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
   out.last = queue;
-  const std::uint32_t next = slot.next;
+  in.head = slot.next;
   free_slots_.push_back(index);
-  queues_[queue].head = next;
-  if (next == kNone) return;
-  const Slot& head = slots_[next];
-  head_vc_[queue] = static_cast<std::uint8_t>(head.vc);
-  requests_[head.output * words_ + queue / 64] |= std::uint64_t{1} << (queue % 64);
+  if (in.head == kNone) return;
+  const Slot& head = slots_[in.head];
+  request(queue, head);
   if (head.output != output) serve_at(head.output, std::max(input, outputs_[head.output].free));
 }
 
@@ -244,12 +263,12 @@ std::vector<Router::Blocked> Router::blocked() const {
     if (queues_[q].head == kNone) continue;
     const Slot& head = slots_[queues_[q].head];
     const Output& out = outputs_[head.output];
-    all.push_back({.in_port = queue_port_[q],
-                   .in_lane = lane_of(q) - first_lane_[queue_port_[q]],
+    all.push_back({.in_port = queues_[q].port,
+                   .in_lane = queues_[q].lane,
                    .out_port = out.port,
                    .out_lane = out.lane,
                    .channel = static_cast<VirtualChannel>(q % kVirtualChannels),
-                   .in_class = static_cast<std::uint8_t>(vc_of(q) / kVirtualChannels),
+                   .in_class = static_cast<std::uint8_t>(queues_[q].vc / kVirtualChannels),
                    .out_class = static_cast<std::uint8_t>(head.vc / kVirtualChannels)});
   }
   return all;

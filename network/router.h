@@ -68,9 +68,16 @@ class Router final : public Chip {
     std::uint32_t output = 0;
     std::uint32_t vc = 0;  // out
   };
+  // Of a lane in and a virtual channel.
   struct Queue {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
+    std::uint32_t credit = 0;  // that its head needs: a place in credits_
+    std::uint16_t port = 0;
+    std::uint8_t lane = 0;
+    std::uint8_t vc = 0;
+    Wire<Credit>* credits = nullptr;  // to who fills it
+    Time latency;                     // of that wire
   };
   struct Output {
     Time free;
@@ -99,11 +106,12 @@ class Router final : public Chip {
   // By its lane in: places of a queue, and of credits of a lane out.
   [[nodiscard]] std::uint32_t place(std::uint32_t lane, std::uint32_t vc) const { return (lane << vc_shift_) + vc; }
   [[nodiscard]] std::uint32_t lane_of(std::uint32_t queue) const { return queue >> vc_shift_; }
-  [[nodiscard]] std::uint32_t vc_of(std::uint32_t queue) const { return queue & ((1U << vc_shift_) - 1); }
   bool send_at_once(std::uint32_t slot);
   void serve(std::uint32_t output);
   void serve_at(std::uint32_t output, Time when);
   [[nodiscard]] Grant arbitrate(std::uint32_t output) const;
+  bool consider(std::uint32_t queue, Time soon, Grant& grant, Time& oldest) const;
+  void request(std::uint32_t queue, const Slot& head);
   void send(std::uint32_t output, std::uint32_t queue, Time from);
   [[nodiscard]] Time now() const { return Time(wheel_.now() << kTickShift); }
 
@@ -126,8 +134,6 @@ class Router final : public Chip {
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_slots_;  // apart from them: a slot may be far from the host's caches
   std::vector<Queue> queues_;              // by lane in and virtual channel
-  std::vector<std::uint16_t> queue_port_;  // by queue
-  std::vector<std::uint8_t> head_vc_;      // by queue: the virtual channel its head leaves in
   std::vector<Time> input_free_;           // by lane in
   std::vector<Output> outputs_;            // by lane out
   std::vector<std::uint64_t> requests_;    // by lane out: queues whose head wants it

@@ -44,13 +44,12 @@ Time Transmitter::transmit(std::uint32_t index, const Packet& packet, Time ready
   const auto channel = static_cast<std::size_t>(virtual_channel(packet.kind));
   CreditCounter& credits = lane.credits[channel];
   const LinkTiming::Serialisation& takes = timing.of(packet);
-  const Time start = take_lane(lane, channel, ready, *credits.next(credit_times_), takes.time);
+  const Time start = take_lane(lane, channel, ready, credits.next(credit_times_), takes.time);
   credits.take();
   lane.statistics.count(start, takes, packet.payload);
-  Packet sent = packet;
+  Packet& sent = out_->packets.send(packet);
   sent.when = start + takes.time + timing.spec().latency;
   sent.vc_class = 0;
-  out_->packets.send(sent);
   return start;
 }
 

@@ -28,14 +28,14 @@ class TimingWheel {
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::int64_t now() const { return now_; }
 
-  // An event at or after now(); a tick in the past is an error of the caller.
-  void push(std::int64_t tick, const Event& event) {
-    WEFT_CHECK(tick >= now_, "event in the past");
-    ++size_;
-    if (tick - now_ >= kSlots) {
-      far_.push(Far{tick, sequence_++, event});
-    } else {
+  // An event at or after now(); a tick in the past is an error of the caller. Inlined, so that an event is written to
+  // its place field by field: copied from where it was just put together, the copy waits for the stores.
+  [[gnu::always_inline]] void push(std::int64_t tick, const Event& event) {
+    if (static_cast<std::uint64_t>(tick - now_) < kSlots) [[likely]] {
+      ++size_;
       append(tick, event);
+    } else {
+      push_far(tick, event);
     }
   }
 
@@ -88,11 +88,19 @@ class TimingWheel {
 
   static std::size_t slot_of(std::int64_t tick) { return static_cast<std::size_t>(tick & (kSlots - 1)); }
 
-  void append(std::int64_t tick, const Event& event) {
-    const std::uint32_t fresh = take_node();
+  [[gnu::noinline]] void push_far(std::int64_t tick, Event event) {
+    WEFT_CHECK(tick >= now_, "event in the past");
+    ++size_;
+    far_.push(Far{tick, sequence_++, event});
+  }
+
+  [[gnu::always_inline]] void append(std::int64_t tick, const Event& event) {
+    if (free_ == kNone) [[unlikely]] more_nodes();
+    const std::uint32_t fresh = free_;
     const std::size_t index = slot_of(tick);
     std::uint32_t& last = last_[index];
     Node& node = pool_[fresh];
+    free_ = node.next;
     node.event = event;
     if (last == kNone) {
       node.next = fresh;
@@ -135,14 +143,9 @@ class TimingWheel {
     if (occupied_[index / 64] == 0) words_ &= ~(std::uint64_t{1} << (index / 64));
   }
 
-  std::uint32_t take_node() {
-    if (free_ == kNone) {
-      pool_.emplace_back();
-      return static_cast<std::uint32_t>(pool_.size() - 1);
-    }
-    const std::uint32_t node = free_;
-    free_ = pool_[node].next;
-    return node;
+  [[gnu::noinline]] void more_nodes() {
+    free_ = static_cast<std::uint32_t>(pool_.size());
+    pool_.emplace_back().next = kNone;
   }
 
   void admit_far() {

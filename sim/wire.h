@@ -66,9 +66,10 @@ class WireBase {
 template <class Message>
 class Wire final : public WireBase {
  public:
-  void send(const Message& message) {
+  // Returns what is on its way, for the sender to write to until it sends the next one.
+  Message& send(const Message& message) {
     if (sent_.empty()) note_use();
-    sent_.push_back(message);
+    return sent_.emplace_back(message);
   }
 
   // By the receiver: all that has been handed over, in the order of sending; it empties the wire.

@@ -34,6 +34,18 @@ TEST(Hbm, AnOpenRowSavesTheRowMiss) {
   EXPECT_EQ(memory.statistics().row_misses, 2);
 }
 
+TEST(Hbm, ARowMayBeALineAndAChannelABank) {
+  HbmSpec spec = small_gpu().hbm;
+  spec.row_bytes = 128;
+  spec.banks = 1;
+  Hbm memory = hbm(spec);
+  memory.read(0, 5, 4, n(0));
+  memory.read(0, 5, 4, n(1000));
+  EXPECT_EQ(memory.statistics().row_hits, 1);
+  memory.read(0, 6, 4, n(2000));
+  EXPECT_EQ(memory.statistics().row_misses, 2);
+}
+
 TEST(Hbm, ABankActivatesOnceARowCycle) {
   Hbm memory = hbm();
   EXPECT_EQ(memory.read(0, row_of_bank_0(0), 4, n(0)).done, n(200));

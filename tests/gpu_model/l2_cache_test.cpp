@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <random>
 #include <set>
 
 #include "tests/gpu_model/small_gpu.h"
@@ -44,6 +45,33 @@ TEST(L2Cache, EveryLineHitsOnceItWasRead) {
     l2.read(only(line, 15), n(0));
     EXPECT_EQ(l2.read(only(line, 15), n(1000)).fetched_bytes, 0U) << line;
   }
+}
+
+// With tags of its own for communication, lines are looked up one by one: communication is silent here, so that is the
+// only difference.
+TEST(L2Cache, WholeChunksFareAsTheirLinesDoOneByOne) {
+  L2Cache at_once = cache();
+  L2Cache one_by_one = cache();
+  one_by_one.make_private(true, false);
+  std::mt19937 random(1);
+  SubCycle now = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    now += random() % (8 * kCycle);
+    L2Cache::Lines lines{.first = random() % 2048, .count = 1 + random() % 8};
+    if (random() % 4 != 0) lines.first &= ~3U;
+    if (random() % 4 == 0) lines.last_sectors = 1;
+    const SubCycle spacing = random() % 8 == 0 ? n(5) : n(1);
+    const bool reads = random() % 2 == 0;
+    const L2Cache::Access a = reads ? at_once.read(lines, now, spacing) : at_once.write(lines, now, spacing);
+    const L2Cache::Access b = reads ? one_by_one.read(lines, now, spacing) : one_by_one.write(lines, now, spacing);
+    ASSERT_EQ(a.started, b.started) << i;
+    ASSERT_EQ(a.done, b.done) << i;
+    ASSERT_EQ(a.slice_wait, b.slice_wait) << i;
+    ASSERT_EQ(a.fetched_bytes, b.fetched_bytes) << i;
+  }
+  EXPECT_EQ(at_once.statistics().hits, one_by_one.statistics().hits);
+  EXPECT_EQ(at_once.hbm_statistics().write_bytes, one_by_one.hbm_statistics().write_bytes);
+  EXPECT_EQ(at_once.hbm_statistics().row_hits, one_by_one.hbm_statistics().row_hits);
 }
 
 TEST(L2Cache, ASecondaryMissWaitsForTheFill) {

@@ -37,6 +37,17 @@ TEST(SlotCalendar, ClosedSlotsAreNobodys) {
   EXPECT_EQ(calendar.work_end(), 4);  // closed slots are no work
 }
 
+TEST(SlotCalendar, FindsReopenedSlotsBeforeThoseThatAreFull) {
+  Calendar calendar;
+  EXPECT_EQ(calendar.take(0, 8), 7);
+  calendar.close(8, 12);
+  EXPECT_EQ(calendar.take(0, 8), 19);
+  calendar.reopen(8, 12);
+  EXPECT_EQ(calendar.first_free(0), 8);
+  EXPECT_EQ(calendar.take(0, 6), 21);  // four before, two behind
+  EXPECT_EQ(calendar.first_free(0), 22);
+}
+
 TEST(SlotCalendar, ForgetsThePast) {
   Calendar calendar;
   for (int i = 0; i < 32; ++i) calendar.take(0, 4);

@@ -1,0 +1,161 @@
+// What a GPU keeps while it runs: events, warps, blocks, kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "gpu_model/clock_domain.h"
+#include "gpu_model/kernel_program.h"
+#include "gpu_model/occupancy.h"
+#include "gpu_model/phase.h"
+#include "gpu_model/unit.h"
+#include "network/packet.h"
+#include "sim/ids.h"
+
+namespace weft {
+
+enum class EventKind : std::uint8_t {
+  load_at_l2,
+  load_for_l1_at_l2,
+  store_at_l2,
+  atomic_at_l2,        // nothing comes back
+  fetch_atomic_at_l2,  // the old value does
+  load_at_sram,
+  store_at_sram,
+  flag_at_l2,
+  response,      // of a load, at the unit
+  l1_fill,       // the same, and L1 keeps it
+  computed,      // a round is through
+  slot_free,     // of a unit, for which a round waits
+  resume,        // an agent goes on: started, a flag came, stores drained
+  egress,        // a request of an agent at the link ports
+  egress_reply,  // a reply to another GPU there
+  ingress,       // a packet that came by a link, at the GPU's edge
+  flush_acknowledge,
+  host_step,
+  store_credit,  // stores of a unit at its limit are done
+  op_arrives,
+  op_starts,
+  kernel_launched,  // by an agent: number `line` of the script of op `agent`
+  op_ends,
+};
+// A memory instruction of a warp touches up to kGroup consecutive lines (512 B: 16 B a thread): they are one event
+// on their way to L2 and one on the way back, while L2 and HBM see each line.
+inline constexpr std::uint32_t kGroup = 4;
+struct GpuEvent {
+  EventKind kind = EventKind::resume;
+  std::uint8_t lines = 1;
+  std::uint16_t gpu = 0;    // or the link bundle; within the GPU the unit, for announce()
+  std::uint32_t line = 0;   // the first one, or a flag
+  std::uint32_t agent = 0;  // or the op, or the place in packets_
+  std::uint8_t first_sectors = 15;
+  std::uint8_t last_sectors = 15;
+  PacketKind packet = PacketKind::read;  // of egress
+  std::uint8_t arrival_high = 0;
+
+  // Of an egress of writes: the flag that each line counts where it arrives, plus one, or 0. In the place of the
+  // sectors, which only lines of the own L2 have.
+  void set_arrival(std::uint32_t flag) {
+    first_sectors = static_cast<std::uint8_t>(flag);
+    last_sectors = static_cast<std::uint8_t>(flag >> 8);
+    arrival_high = static_cast<std::uint8_t>(flag >> 16);
+  }
+  [[nodiscard]] std::uint32_t arrival() const {
+    return first_sectors | std::uint32_t{last_sectors} << 8 | std::uint32_t{arrival_high} << 16;
+  }
+};
+inline constexpr std::uint32_t kMaxFlags = (1U << 24) - 2;  // an event tells apart
+
+// The warps of a resident block that follow one script. What each memory transaction touches comes first, in two
+// cache lines of the host.
+struct alignas(64) Agent {
+  std::uint32_t unit = 0;
+  std::uint32_t kernel = 0;  // in running_
+  std::uint32_t loads_out = 0;
+  std::uint32_t stores_out = 0;
+  std::uint32_t lines_in_flight = 0;
+  std::uint32_t returned = 0;  // lines of this phase
+  std::uint32_t needed = 0;    // returned lines at which the next round is complete
+  std::uint32_t rounds = 0;    // of this phase
+  std::uint32_t stages = 0;
+  std::uint32_t complete = 0;  // rounds whose loads are there
+  std::uint32_t computed = 0;  // rounds that are through
+  // Cursors: the round, stream and line to load and to store next.
+  std::uint32_t load_round = 0, load_line = 0, load_end = 0;
+  std::uint8_t load_stream = 0, store_stream = 0;
+  bool queued = false;    // among the waiters of its unit
+  bool at_fence = false;  // all issued; waits for its stores, or for the fence itself
+  bool finished = false;
+  bool waits = false;  // for a flag, before its first round
+  std::uint8_t load_count = 0, store_count = 0;
+  // The second line.
+  LineStream load;  // at the cursor
+  LineStream store;
+  std::uint32_t store_round = 0, store_line = 0, store_end = 0;
+  std::uint32_t next_waiter = 0;
+  // The rest.
+  SubCycle last_acknowledge = 0;
+  SubCycle begins = 0;             // the phase, at the earliest
+  std::uint64_t block_number = 0;  // in the grid
+  std::uint32_t block = 0;         // in blocks_
+  std::uint32_t phase_index = 0;
+  std::uint32_t next_flag_waiter = 0;
+  std::uint32_t awaited = 0;            // what the flag must count to
+  bool waits_for_flag = false;          // is in the list of a flag
+  bool round_waits = false;             // for its slots
+  std::uint8_t partitions = 0;          // sub-partitions that hold its warps, as a mask
+  std::uint32_t age = 0;                // among all agents placed
+  std::uint32_t started = 0;            // rounds that have their slots
+  SubCycle pipe_until = 0;              // the last of them is through
+  SubCycle pipe_time = 0;               // in which it had a round in a pipe, or waiting for one
+  std::unique_ptr<PhaseCursor> cursor;  // null: the phases come from the kernel's program
+  Phase phase;
+};
+struct Block {
+  std::uint32_t unit = 0;
+  std::uint32_t kernel = 0;
+  std::uint32_t agents_left = 0;
+  std::uint32_t agents = 0;
+  SubCycle start = 0;
+  SubCycle pipe_time = 0;  // summed over agents
+  // As in the ledger: of this block and of those whose place it took over.
+  SubCycle stall = 0;
+  double held_by_pipe = 0;
+};
+struct RunningKernel {
+  OpId op;
+  const ScriptedKernel* script = nullptr;
+  std::optional<KernelProgram> program;
+  BlockNeeds needs;
+  std::int32_t priority = 0;
+  bool communication = false;
+  bool on_units = true;  // its blocks take places on compute units
+  Executor executor = Executor::compute_units;
+  std::uint64_t blocks = 0;
+  std::uint32_t cluster_blocks = 1;
+  std::uint64_t next_block = 0;
+  std::uint64_t blocks_done = 0;
+  std::uint64_t stores_out = 0;
+  SubCycle start = 0;
+  SubCycle last_acknowledge = 0;
+  SubCycle last_block_end = 0;
+  std::uint64_t flushes = 0;   // its end waits until so many stores to other GPUs are acknowledged
+  std::uint32_t sequence = 0;  // number of the launch: tells kernels apart in L1
+};
+inline constexpr std::uint32_t kNoAcknowledgement = ~std::uint32_t{0};
+// Writes of other GPUs that are done but not yet acknowledged: acknowledgements are collected for a while.
+struct Acknowledgement {
+  Packet packet;
+  std::uint32_t collector = 0;
+  std::uint32_t next = kNoAcknowledgement;  // of those whose collectors have the same hash, or that are free
+  std::uint16_t bundle = 0;
+  bool timer_runs = false;
+};
+inline constexpr std::size_t kAcknowledgementHashes = 64;
+struct Flag {
+  std::uint32_t count = 0;
+  std::uint32_t waiter = WaitQueue::kNone;  // the first of a list through the agents
+};
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// What a GPU is given to run, and what it counts and books meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "gpu_model/gpu_spec.h"
+#include "gpu_model/phase.h"
+#include "sim/program.h"
+
+namespace weft {
+
+class GpuValues;
+
+// What a GPU runs. Everything outlives the GPU.
+struct GpuWork {
+  const Program* program = nullptr;
+  // By op: the part of a collective or copy; null for kernels.
+  std::vector<const ScriptedKernel*> scripts;
+  std::uint32_t flags = 0;  // counters that collectives meet at
+  HostSpec host;
+  PrivateParts private_parts;
+  GpuValues* values = nullptr;  // where values travel; only collectives have them
+};
+
+// What communication held a kernel up with, booked while it ran: subcycles.
+struct KernelLedger {
+  // Over all lines: from the unit to L2 and back, and what of it was for communication's requests.
+  double latency = 0;
+  double held_by_port = 0;  // the unit's, shared with a collective's block
+  double held_by_cache = 0;
+  double held_by_hbm = 0;
+  // Of the last block to end, those before it in its place, and the stores after it: the chain that the kernel took.
+  double stall = 0;          // for memory: nothing of the block in a pipe
+  double held_by_pipe = 0;   // for rounds of communication there
+  double held_by_links = 0;  // at the kernel's end, for communication's stores to other GPUs
+  bool displaced = false;    // a block of a collective kept one from a unit
+};
+
+struct GpuStatistics {
+  std::int64_t memory_transactions = 0;          // lines that reached L2, of local units and of links
+  std::int64_t communication_fetched_bytes = 0;  // from HBM, for collectives
+  std::int64_t delivered_bytes = 0;              // payload that came by links
+  double unit_seconds_compute = 0;  // units that hold at least one block of a kernel, and none of a collective
+  double unit_seconds_communication = 0;
+  // HBM bytes at the ends of the kStatisticsPeriods in which there were any, cumulative, and how many periods passed.
+  struct HbmSample {
+    std::int64_t period = 0;
+    std::int64_t bytes = 0;
+  };
+  std::vector<HbmSample> hbm_samples;
+  std::int64_t hbm_periods = 0;
+};
+
+}  // namespace weft
