@@ -15,13 +15,19 @@
 
 namespace weft {
 
+// Where values travel: of what type they are, and where packets leave them.
+struct CarriedValues {
+  NumberFormat format = NumberFormat::fp32;
+  Payloads* payloads = nullptr;  // null: they do not
+};
+
 class Machine {
  public:
   // One GPU for each work; a GPU alone has no links. Throws InputError for a network that has no place for them or in
   // which they do not reach each other.
   // A multicast with the number of one of `groups` goes to its GPUs on the sender's node.
-  Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
-          std::vector<MulticastGroup> multicast_groups = {});
+  Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<MulticastGroup> multicast_groups = {},
+          CarriedValues values = {});
 
   // Runs to the end. `progress` sees the simulated time now and then. Returns false when operations are left that
   // nothing will ever finish: a deadlock.
@@ -52,6 +58,7 @@ class Machine {
 
   SystemSpec system_;
   std::vector<MulticastGroup> multicast_groups_;
+  CarriedValues values_;
   std::optional<Fabric> fabric_;  // none: a GPU alone
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<std::unique_ptr<Switch>> switches_;
