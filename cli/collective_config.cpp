@@ -45,6 +45,35 @@ const EnumNames<Mover>& mover_table() {
                                       {Mover::near_memory, to_string(Mover::near_memory)}};
   return names;
 }
+const EnumNames<NumberFormat>& number_format_table() {
+  static const EnumNames<NumberFormat> names = [] {
+    EnumNames<NumberFormat> all;
+    for (const NumberFormat format : {NumberFormat::fp32, NumberFormat::fp16, NumberFormat::bf16,
+                                      NumberFormat::fp8_e4m3, NumberFormat::fp8_e5m2, NumberFormat::int32}) {
+      all.emplace_back(format, to_string(format));
+    }
+    return all;
+  }();
+  return names;
+}
+DataType data_type_of(NumberFormat format) {
+  switch (format) {
+    case NumberFormat::fp32:
+      return DataType::fp32;
+    case NumberFormat::fp16:
+      return DataType::fp16;
+    case NumberFormat::bf16:
+      return DataType::bf16;
+    case NumberFormat::fp8_e4m3:
+    case NumberFormat::fp8_e5m2:
+      return DataType::fp8;
+    case NumberFormat::int32:
+      return DataType::int32;
+    case NumberFormat::fp64:
+      return DataType::fp64;
+  }
+  throw InternalError("unknown number format");
+}
 template <class Enum>
 std::vector<std::string> names_of(const EnumNames<Enum>& table) {
   std::vector<std::string> names;
@@ -102,6 +131,8 @@ void all_fields(Fields& f, CollectiveWorkload& collective) {
   f.count("root", collective.root, 0, 65535, Presence::optional);
   f.count_lists("groups", collective.groups);
   f.numbers("start_delay_us", collective.start_delay_us, 0, kMaxDelayUs);
+  f.number("start_jitter_ns", collective.start_jitter_ns, 0, kMaxDelayUs * 1e3, Presence::optional);
+  f.choice("type", collective.type, number_format_table(), Presence::optional);
 }
 
 std::vector<std::size_t> group_sizes(const CollectiveWorkload& workload, std::uint32_t gpus) {
@@ -203,6 +234,7 @@ CollectiveSeries series_of(const RunConfig& config) {
   const auto& workload = std::get<CollectiveWorkload>(config.workload);
   return {.kind = workload.kind,
           .bytes = workload.bytes,
+          .type = data_type_of(workload.type),
           .root = workload.root,
           .gpus = config.gpus,
           .iterations = config.iterations,

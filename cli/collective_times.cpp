@@ -50,7 +50,7 @@ std::vector<std::int64_t> simulate_times(const RunConfig& config, const std::vec
                                          const Scripts& scripts) {
   std::vector<GpuWork> work;
   for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
-  Machine machine(config.system, work, scripts.multicast_groups(), scripts.aggregation_groups(), config.seed);
+  Machine machine(config.system, work, scripts.multicast_groups(), {}, scripts.aggregation_groups(), config.seed);
   WEFT_CHECK(machine.run(1, {}), "collectives by themselves do not end");
   std::vector<std::int64_t> times;
   const Gpu& gpu = machine.gpu(0);

@@ -71,12 +71,13 @@ SwitchPlace switch_place(const Topology& topology, std::uint32_t node) {
 }  // namespace
 
 Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
-                 std::vector<MulticastGroup> multicast_groups, std::vector<AggregationGroup> aggregation_groups,
-                 std::uint64_t seed)
+                 std::vector<MulticastGroup> multicast_groups, CarriedValues values,
+                 std::vector<AggregationGroup> aggregation_groups, std::uint64_t seed)
     : system_(system),
       multicast_groups_(std::move(multicast_groups)),
       aggregation_groups_(std::move(aggregation_groups)),
-      seed_(seed) {
+      seed_(seed),
+      values_(values) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
   if (work.size() == 1) {
     gpus_.push_back(std::make_unique<Gpu>(GpuId{0}, system_.gpu, work.front(), LinkPorts()));
@@ -160,8 +161,18 @@ void Machine::build_switches() {
     const std::uint32_t lanes = topology.cables()[topology.out(n, 0).cable].lanes;
     std::unique_ptr<Reducer> reducer;
     if (system_.switch_reduce) {
-      reducer =
-          std::make_unique<ReductionTable>(*system_.switch_reduce, static_cast<std::uint32_t>(ports.size()) * lanes);
+      const ReduceSpec& reduce = *system_.switch_reduce;
+      std::unique_ptr<LineSums> sums;
+      if (values_.payloads != nullptr) {
+        sums = std::make_unique<LineSums>(reduce.accumulation, values_.format, *values_.payloads);
+      }
+      const auto members = static_cast<std::uint32_t>(ports.size());
+      if (const std::uint32_t entry = ReductionTable::entry_bytes(reduce, members);
+          entry > reduce.table_bytes_per_port) {
+        throw InputError("", "/switch_reduce/table_bytes_per_port",
+                         fmt::format("expected an entry of {} B or more, got {}", entry, reduce.table_bytes_per_port));
+      }
+      reducer = std::make_unique<ReductionTable>(reduce, members * lanes, members, std::move(sums));
     }
     const SwitchPlace place = switch_place(topology, n);
     const std::uint32_t first = place.first_gpu / per_node * per_node;

@@ -15,6 +15,12 @@
 
 namespace weft {
 
+// Where values travel: of what type they are, and where packets leave them.
+struct CarriedValues {
+  NumberFormat format = NumberFormat::fp32;
+  Payloads* payloads = nullptr;  // null: they do not
+};
+
 class Machine {
  public:
   // One GPU for each work; a GPU alone has no links. Throws InputError for a network that has no place for them or in
@@ -22,7 +28,7 @@ class Machine {
   // Routers sum for `aggregation_groups`; `seed` says which packets get lost, if any do.
   // A multicast with the number of one of `groups` goes to its GPUs on the sender's node.
   Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<MulticastGroup> multicast_groups = {},
-          std::vector<AggregationGroup> aggregation_groups = {}, std::uint64_t seed = 1);
+          CarriedValues values = {}, std::vector<AggregationGroup> aggregation_groups = {}, std::uint64_t seed = 1);
 
   // Runs to the end. `progress` sees the simulated time now and then. Returns false when operations are left that
   // nothing will ever finish: a deadlock.
@@ -59,6 +65,7 @@ class Machine {
   std::vector<MulticastGroup> multicast_groups_;
   std::vector<AggregationGroup> aggregation_groups_;
   std::uint64_t seed_;
+  CarriedValues values_;
   std::optional<Fabric> fabric_;  // none: a GPU alone
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<std::unique_ptr<Switch>> switches_;

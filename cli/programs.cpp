@@ -59,9 +59,22 @@ std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig&
                                .iterations = config.iterations});
 }
 
-std::vector<Program> programs_of(const CollectiveWorkload& /*workload*/, const RunConfig& config,
+// How late each GPU comes to each collective beyond its delay: uniform, by the run's seed.
+void add_jitter(double most_ns, std::uint64_t seed, std::vector<Program>& programs) {
+  for (std::size_t gpu = 0; gpu < programs.size(); ++gpu) {
+    std::vector<ProgramOp>& ops = programs[gpu].ops;
+    for (std::size_t op = 0; op < ops.size(); ++op) {
+      const std::uint64_t bits = random_bits(seed, gpu << 32U | op);
+      ops[op].start_delay += nanoseconds(static_cast<double>(bits >> 11U) * 0x1p-53 * most_ns);
+    }
+  }
+}
+
+std::vector<Program> programs_of(const CollectiveWorkload& workload, const RunConfig& config,
                                  std::vector<std::string>&) {
-  return collective_series(series_of(config));
+  std::vector<Program> programs = collective_series(series_of(config));
+  if (workload.start_jitter_ns > 0) add_jitter(workload.start_jitter_ns, config.seed, programs);
+  return programs;
 }
 
 // A copy between host and device, as the copy engine's one block: it moves lines at the rate of the host link.
@@ -97,9 +110,13 @@ double nic_GBps_of_gpu(const NetworkSpec& network) {
 
 // Why switches cannot reduce a collective whose multicast groups would begin with this number, in words; empty: they
 // can.
-std::string why_not_in_switch(const SystemSpec& system, const CollectiveDemand& demand, std::size_t first_group) {
+std::string why_not_in_switch(const RunConfig& config, const CollectiveDemand& demand, std::size_t first_group) {
+  const SystemSpec& system = config.system;
   if (!system.switch_reduce) return "no switch reduces";
   const ReduceSpec& reduce = *system.switch_reduce;
+  if (reduce.accumulation.order == AccumulationOrder::fixed && !pulls_on_one_level(config)) {
+    return "switches add in fixed order only what is pulled, on one level";
+  }
   if (reduce.adders.lanes_of(demand.type) == 0) {
     return fmt::format("the switches' adders have no lanes for {}", to_string(demand.type));
   }
@@ -134,6 +151,11 @@ std::size_t find_group(const std::vector<AggregationGroup>& groups, const GpuGro
 }
 
 }  // namespace
+
+bool pulls_on_one_level(const RunConfig& config) {
+  const bool pushes = config.collective.registered && config.system.collectives.in_switch.form == InSwitchForm::push;
+  return !pushes && config.system.network.tree.radix == 0;
+}
 
 std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {
   return std::visit([&](const auto& workload) { return programs_of(workload, config, notes); }, config.workload);
@@ -194,7 +216,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
       });
       const std::size_t number = known == multicasts.end() ? multicast_groups_.size() : known->number;
       context.multicast_group = static_cast<std::uint16_t>(number);
-      context.why_not_in_switch = why_not_in_switch(config.system, demand, number);
+      context.why_not_in_switch = why_not_in_switch(config, demand, number);
       const std::size_t tree = find_group(aggregation_groups_, demand.group, demand.type);
       context.aggregation_group = static_cast<std::uint16_t>(tree);
       context.why_not_in_network = why_not_in_network(config.system, demand);

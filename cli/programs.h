@@ -17,6 +17,9 @@ namespace weft {
 // trace or model that cannot be read or does not fit the system.
 [[nodiscard]] std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes);
 
+// Whether sums in switches are those of loads, in one table: neither pushed nor over two levels.
+[[nodiscard]] bool pulls_on_one_level(const RunConfig& config);
+
 // Like make_programs, the parts of operations that are no kernels: collectives and copies, by GPU and op.
 class Scripts {
  public:

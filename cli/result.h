@@ -73,6 +73,17 @@ struct EngineResult {
   std::int64_t peak_rss_bytes = 0;
 };
 
+// Functional mode: how good the results of all ranks are, against exact sums (network/sum_check.h).
+struct FunctionalResult {
+  std::string type, accumulator;  // what each addition is rounded to
+  std::string order;              // of additions in a switch; empty: none added
+  // Elements of results that differ: where all ranks have the same, of one.
+  std::int64_t elements = 0, not_finite = 0, correctly_rounded = 0, wrong = 0;
+  std::optional<bool> same_on_all_ranks;  // to the bit; absent where ranks have different parts
+  double max_absolute_error = 0, max_relative_error = 0, max_error_ulps = 0, max_bound_share = 0;
+  std::string digest;  // SHA-256 of all results, rank by rank
+};
+
 // One operation that ran on a GPU: a row of kernels.csv and a slice of the timeline.
 struct OperationRecord {
   std::uint32_t gpu = 0, stream = 0, op = 0, iteration = 0;
@@ -115,6 +126,7 @@ struct RunResult {
   std::vector<GpuResult> gpus;
   std::vector<LinkResult> links;
   std::vector<SwitchResult> switches;
+  std::optional<FunctionalResult> functional;
   EngineResult engine;
   std::vector<OperationRecord> operations;
   std::vector<CounterTrack> counters;

@@ -148,6 +148,24 @@ Json switch_json(const SwitchResult& one) {
           {"lost_packets", one.lost_packets}};
 }
 
+Json functional_json(const FunctionalResult& functional) {
+  Json json;
+  json["type"] = functional.type;
+  json["accumulator"] = functional.accumulator;
+  json["order"] = functional.order.empty() ? Json(nullptr) : Json(functional.order);
+  json["elements"] = functional.elements;
+  json["not_finite"] = functional.not_finite;
+  json["correctly_rounded"] = functional.correctly_rounded;
+  json["wrong"] = functional.wrong;
+  json["same_on_all_ranks"] = or_null(functional.same_on_all_ranks);
+  json["max_absolute_error"] = number(functional.max_absolute_error);
+  json["max_relative_error"] = number(functional.max_relative_error);
+  json["max_error_ulps"] = number(functional.max_error_ulps);
+  json["max_bound_share"] = number(functional.max_bound_share);
+  json["digest"] = functional.digest;
+  return json;
+}
+
 Json engine_json(const EngineResult& engine) {
   Json json;
   json["wall_s"] = number(engine.wall_s);
@@ -187,6 +205,7 @@ Json result_to_json(const RunResult& result) {
   json["gpus"] = array_of(result.gpus, gpu_json);
   json["links"] = array_of(result.links, link_json);
   json["switches"] = array_of(result.switches, switch_json);
+  if (result.functional) json["functional"] = functional_json(*result.functional);
   json["engine"] = engine_json(result.engine);
   json["notes"] = result.notes;
   return json;

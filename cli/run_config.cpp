@@ -7,6 +7,7 @@
 
 #include "cli/collective_config.h"
 #include "cli/config_paths.h"
+#include "cli/functional.h"
 #include "cli/spec_fields.h"
 #include "cli/system_json.h"
 #include "cli/system_of.h"
@@ -22,6 +23,12 @@ namespace {
 
 const EnumNames<Fidelity>& fidelity_table() {
   static const EnumNames<Fidelity> names{{Fidelity::cycle, "cycle"}};
+  return names;
+}
+const EnumNames<ValueSet>& value_set_table() {
+  static const EnumNames<ValueSet> names{{ValueSet::uniform, "uniform"},           {ValueSet::normal, "normal"},
+                                         {ValueSet::cancellation, "cancellation"}, {ValueSet::overflow, "overflow"},
+                                         {ValueSet::special, "special"},           {ValueSet::denormal, "denormal"}};
   return names;
 }
 const std::vector<std::string>& precision_names() {
@@ -111,6 +118,12 @@ void experiment_fields(Fields& f, RunConfig& config) {
         parts.flag("links", config.private_parts.links, Presence::optional);
       },
       Presence::optional);
+  f.maybe("functional", config.functional, [](auto& at, const char* key, FunctionalConfig& functional) {
+    at.object(key, [&](auto& fields) {
+      fields.choice("values", functional.values, value_set_table(), Presence::optional);
+      fields.count("seed", functional.seed, 0, INT64_MAX, Presence::optional);
+    });
+  });
   f.count("iterations", config.iterations, 1, 1000000, Presence::optional);
   f.choice("fidelity", config.fidelity, fidelity_table(), Presence::optional);
   f.count("seed", config.seed, 0, INT64_MAX, Presence::optional);
@@ -151,8 +164,8 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   JsonReader top(document, file.string());
   // Asked for first, so that a misspelt key is named before what it leaves missing.
   for (const char* key :
-       {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "private", "iterations", "fidelity",
-        "seed", "threads", "gpu", "network", "switch_reduce", "network_reduce", "collectives"}) {
+       {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "private", "functional", "iterations",
+        "fidelity", "seed", "threads", "gpu", "network", "switch_reduce", "network_reduce", "collectives"}) {
     static_cast<void>(top.has(key));
   }
   top.finish();
@@ -168,6 +181,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   read_workload(top.object("workload"), file, config);
   load_algorithm(config, file);
   check_collectives(config, file.string());
+  check_functional(config, file.string());
   config.resolved = resolve(config);
   config.sha256 = sha256(config.resolved.dump());
   return config;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "cli/demands_file.h"
+#include "cli/functional.h"
 #include "cli/gather.h"
 #include "cli/machine.h"
 #include "cli/programs.h"
@@ -123,7 +124,13 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
 
     std::vector<GpuWork> work;
     for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
-    Machine machine(config.system, work, scripts.multicast_groups(), scripts.aggregation_groups(), config.seed);
+    std::optional<Functional> functional;
+    if (config.functional) {
+      functional.emplace(config, programs, scripts);
+      for (std::size_t g = 0; g < programs.size(); ++g) work[g].values = &functional->gpu(g);
+    }
+    Machine machine(config.system, work, scripts.multicast_groups(),
+                    functional ? functional->carried() : CarriedValues(), scripts.aggregation_groups(), config.seed);
     std::int64_t windows = 0;
     const bool finished = machine.run(config.threads, [&](Time) {
       if (progress && ++windows % 1024 == 0) progress(0.3 + 0.7 * done_share(machine), "simulating");
@@ -133,6 +140,7 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
       if (const std::string why = machine.deadlock(); !why.empty()) result.notes.push_back("Deadlock: " + why + ".");
     }
     gather(config, programs, alone, scripts, machine, result);
+    if (functional && finished) result.functional = functional->result();
     result.engine.simulated_s = to_seconds(machine.end());
   }
   if (progress) progress(1, "done");

@@ -99,6 +99,17 @@ std::string causes_text(const Figures& figures) {
   return text;
 }
 
+std::string functional_text(const FunctionalResult& functional) {
+  const std::string order = functional.order.empty() ? "" : ", " + functional.order + " order";
+  const std::string ranks = !functional.same_on_all_ranks   ? ""
+                            : *functional.same_on_all_ranks ? "; the same on all ranks"
+                                                            : "; NOT THE SAME ON ALL RANKS";
+  return fmt::format("  {:<15} {:>10}   {} added in {}{}: off by {:.2g} at most, {} of the bound{}\n", "numbers",
+                     functional.wrong == 0 ? "right" : fmt::format("{} wrong", functional.wrong), functional.type,
+                     functional.accumulator, order, functional.max_absolute_error,
+                     percent_text(functional.max_bound_share), ranks);
+}
+
 }  // namespace
 
 std::string run_summary(const RunResult& result, bool color) {
@@ -136,6 +147,7 @@ std::string run_summary(const RunResult& result, bool color) {
     text += fmt::format("  {:<15} {:>10}   a GPU and iteration; communication takes {} ({})\n", "HBM traffic",
                         bytes_text(*f.hbm_bytes), bytes_text(*f.hbm_communication_bytes), percent_text(share));
   }
+  if (result.functional) text += functional_text(*result.functional);
   for (const std::string& note : result.notes) text += dim("  note: " + note, color) + "\n";
   return text;
 }

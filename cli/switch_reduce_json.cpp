@@ -12,6 +12,21 @@ const EnumNames<TableArbitration>& table_arbitration_names() {
   return names;
 }
 
+const EnumNames<AccumulationType>& accumulation_type_names() {
+  static const EnumNames<AccumulationType> names{
+      {AccumulationType::fp32, "fp32"}, {AccumulationType::fp16, "fp16"}, {AccumulationType::operand, "operand"}};
+  return names;
+}
+const EnumNames<AccumulationOrder>& accumulation_order_names() {
+  static const EnumNames<AccumulationOrder> names{{AccumulationOrder::arrival, "arrival"},
+                                                  {AccumulationOrder::fixed, "fixed"}};
+  return names;
+}
+const EnumNames<Overflow>& overflow_names() {
+  static const EnumNames<Overflow> names{{Overflow::ieee, "ieee"}, {Overflow::saturate, "saturate"}};
+  return names;
+}
+
 // As many lanes of a type as its elements fill the adder, where nothing else is said.
 template <class Fields>
 void adder_fields(Fields& f, AdderSpec& adders) {
@@ -44,6 +59,10 @@ void all_fields(Fields& f, ReduceSpec& reduce) {
   f.count("max_groups", reduce.max_groups, 0, 65535, Presence::optional);
   f.count("fan_in", reduce.fan_in, 2, 255, Presence::optional);
   f.time_ns("timeout_ns", reduce.timeout, 0, kMaxTimeNs, Presence::optional);
+  AccumulationSpec& accumulation = reduce.accumulation;
+  f.choice("accumulation", accumulation.type, accumulation_type_names(), Presence::optional);
+  f.choice("order", accumulation.order, accumulation_order_names(), Presence::optional);
+  f.choice("overflow", accumulation.overflow, overflow_names(), Presence::optional);
 }
 
 template <class Fields>

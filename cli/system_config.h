@@ -11,6 +11,7 @@
 #include "gpu_model/gpu_spec.h"
 #include "network/collective_spec.h"
 #include "network/network_spec.h"
+#include "network/value_sets.h"
 #include "sim/json_reader.h"
 #include "switch_reduce/aggregation_spec.h"
 #include "switch_reduce/reduce_spec.h"
@@ -47,6 +48,14 @@ struct CollectiveWorkload {
   std::uint32_t root = 0;                               // place in each group
   std::vector<std::vector<std::uint32_t>> groups = {};  // of GPUs, at the same time; empty: one of all
   std::vector<double> start_delay_us = {};              // by GPU
+  double start_jitter_ns = 0;                           // of each GPU's start, at most, at random by RunConfig::seed
+  NumberFormat type = NumberFormat::fp32;
+};
+
+// Functional mode: the GPUs' buffers hold numbers, and packets carry them.
+struct FunctionalConfig {
+  ValueSet values = ValueSet::normal;
+  std::uint64_t seed = 1;
 };
 
 enum class Fidelity { cycle, sampled };
@@ -65,6 +74,7 @@ struct RunConfig {
   CollectiveWish collective;   // all_reduce: algorithm, protocol, channels, mover, registered
   std::string algorithm_file;  // all_reduce: of collective.user_algorithm; empty: none
   HostSpec host;
+  std::optional<FunctionalConfig> functional;
   PrivateParts private_parts;  // of communication: an experiment
   std::uint32_t iterations = 1;
   Fidelity fidelity = Fidelity::cycle;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "gpu_model/gpu_values.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -189,10 +190,12 @@ void Gpu::handle(const GpuEvent& event) {
       on_atomic_at_l2(event, true);
       return;
     case EventKind::load_at_sram:
+      if (work_.values != nullptr) work_.values->loaded(event.agent, event.line, event.lines);
       push(access_sram(event.lines) + sram_latency_,
            GpuEvent{.kind = EventKind::response, .lines = event.lines, .gpu = event.gpu, .agent = event.agent});
       return;
     case EventKind::store_at_sram:
+      if (work_.values != nullptr) work_.values->stored(event.agent, event.line, event.lines);
       stores_done(event.agent, event.lines, access_sram(event.lines));
       return;
     case EventKind::flag_at_l2:

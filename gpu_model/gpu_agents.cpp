@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gpu_model/gpu.h"
+#include "gpu_model/gpu_values.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -21,6 +22,7 @@ void Gpu::enter_phase(std::uint32_t index) {
   agent.load_stream = agent.store_stream = 0;
   next_load_stream(agent);
   next_store_stream(agent);
+  if (work_.values != nullptr) work_.values->begin(index, phase);
 }
 
 // False while a flag that the phase waits for has not counted far enough; the flag then resumes the agent.

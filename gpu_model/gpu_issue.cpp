@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gpu_model/gpu.h"
+#include "gpu_model/gpu_values.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -180,6 +181,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
   } else if (stream.through_l1) {
     event.kind = EventKind::load_for_l1_at_l2;
   }
+  if (work_.values != nullptr && !is_load) work_.values->stores(index, stream, line, count, event.packet);
   SubCycle leaves = now();
   if (by_port) {
     const bool sends_data = !is_load || stream.atomic;

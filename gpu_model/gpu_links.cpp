@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gpu_model/gpu.h"
+#include "gpu_model/gpu_values.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -82,6 +83,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
       count_flag(packet.line);
       return;
     case PacketKind::read_reply: {
+      if (work_.values != nullptr) work_.values->arrived(packet);
       give_credit(packet, bundle, now());
       Unit& unit = units_[agents_[packet.agent].unit];
       SubCycle arrives = now() + unit.from_links;
@@ -112,6 +114,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
 // The lines of a packet go to where they belong. `started`: the last of them was taken.
 SubCycle Gpu::write_came(const Packet& packet, SubCycle& started) {
   const std::uint32_t lines = packet.payload / kLineBytes;
+  if (work_.values != nullptr) work_.values->write(packet);
   if (in_sram(packet.line)) return access_sram(lines);
   L2Cache::Access access;
   if (packet.kind != PacketKind::update) {
@@ -132,6 +135,7 @@ void Gpu::send_reply(const Packet& request, PacketKind kind, std::uint16_t bundl
   Packet reply = request;
   reply.kind = kind;
   reply.payload = kLineBytes;
+  if (work_.values != nullptr) work_.values->serve(reply);
   push(when, GpuEvent{.kind = EventKind::egress_reply, .gpu = bundle, .agent = keep(reply)});
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "gpu_model/gpu.h"
+#include "gpu_model/gpu_values.h"
 
 namespace weft {
 
@@ -30,6 +31,7 @@ void Gpu::book(OpId op, const L2Cache::Access& access, std::uint32_t lines, SubC
 void Gpu::on_load_at_l2(const GpuEvent& event) {
   const Agent& agent = agents_[event.agent];
   const Unit& unit = units_[agent.unit];
+  if (work_.values != nullptr) work_.values->loaded(event.agent, event.line, event.lines);
   // The unit's port sends the lines one after another.
   respond(event, l2_.read(lines_of(event, unit, running_[agent.kernel].communication), now(), unit.load_request_time),
           event.kind == EventKind::load_at_l2 ? EventKind::response : EventKind::l1_fill);
@@ -65,6 +67,7 @@ SubCycle Gpu::access_sram(std::uint32_t lines) {
 }
 
 void Gpu::on_store_at_l2(const GpuEvent& event) {
+  if (work_.values != nullptr) work_.values->stored(event.agent, event.line, event.lines);
   const Agent& agent = agents_[event.agent];
   const RunningKernel& kernel = running_[agent.kernel];
   const Unit& unit = units_[agent.unit];

@@ -10,6 +10,8 @@
 
 namespace weft {
 
+class GpuValues;
+
 // What a GPU runs. Everything outlives the GPU.
 struct GpuWork {
   const Program* program = nullptr;
@@ -18,6 +20,7 @@ struct GpuWork {
   std::uint32_t flags = 0;  // counters that collectives meet at
   HostSpec host;
   PrivateParts private_parts;
+  GpuValues* values = nullptr;  // where values travel; only collectives have them
 };
 
 // What communication held a kernel up with, booked while it ran: subcycles.

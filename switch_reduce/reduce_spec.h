@@ -7,6 +7,7 @@
 #include "network/reducer.h"
 #include "sim/program.h"
 #include "sim/units.h"
+#include "switch_reduce/accumulation.h"
 
 namespace weft {
 
@@ -33,6 +34,7 @@ struct ReduceSpec {
   std::uint32_t max_groups = 0;     // multicast groups that a switch knows; 0: any number
   std::uint32_t fan_in = 255;       // contributions that an entry counts: GPUs of a group
   Time timeout;                     // push: a sum that nothing came to for so long is evicted; 0: never
+  AccumulationSpec accumulation;
 };
 
 }  // namespace weft

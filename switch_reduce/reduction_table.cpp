@@ -7,13 +7,16 @@
 
 namespace weft {
 
-ReductionTable::ReductionTable(const ReduceSpec& spec, std::uint32_t tables)
+ReductionTable::ReductionTable(const ReduceSpec& spec, std::uint32_t tables, std::uint32_t members,
+                               std::unique_ptr<LineSums> sums)
     : spec_(spec),
       clock_(spec.adders.clock),
-      entries_per_port_(static_cast<std::uint32_t>(spec.table_bytes_per_port / spec.entry_bytes)),
+      entry_bytes_(entry_bytes(spec, members)),
+      entries_per_port_(static_cast<std::uint32_t>(spec.table_bytes_per_port / entry_bytes_)),
       tables_(tables),
       adders_free_(std::size_t{tables} * spec.adders.per_port),
-      stalled_(tables) {
+      stalled_(tables),
+      sums_(std::move(sums)) {
   WEFT_CHECK(entries_per_port_ > 0, "a reduction table holds at least one entry");
   WEFT_CHECK(spec.adders.per_port > 0, "a table without adders");
   entries_.resize(std::size_t{entries_per_port_} * tables);
@@ -40,7 +43,7 @@ std::uint32_t ReductionTable::take_entry(std::uint32_t table, const Packet& pack
   ++statistics_.entries_opened;
   if (spec_.group_entries > 0) ++of_group(table, packet.destination);
   statistics_.table_high_water_bytes =
-      std::max(statistics_.table_high_water_bytes, std::int64_t{++tables_[table].occupied} * spec_.entry_bytes);
+      std::max(statistics_.table_high_water_bytes, std::int64_t{++tables_[table].occupied} * entry_bytes_);
   const std::uint32_t index = free_.back();
   free_.pop_back();
   entries_[index] = {.packet = packet,
@@ -63,18 +66,16 @@ void ReductionTable::free_entry(std::uint32_t entry, Time now) {
 }
 
 // The adder of the port that is free first takes it, a clock for as many elements as it has lanes.
-void ReductionTable::operand_came(Entry& at, const Packet& operand, Time now) {
-  WEFT_CHECK(at.missing >= operand.count, "a contribution to an entry that waits for none");
+void ReductionTable::operands_came(Entry& at, const Packet& operand, std::uint32_t count, Time now) {
   const std::uint32_t lanes = spec_.adders.lanes_of(at.type);
   WEFT_CHECK(lanes > 0, "a sum of a type that the switch does not add");
   const std::int64_t elements = operand.payload / bytes_per_element(at.type);
-  const Time takes = clock_.edge((elements + lanes - 1) / lanes);
+  const Time takes = clock_.edge((elements + lanes - 1) / lanes * count);
   const auto first = adders_free_.begin() + static_cast<std::ptrdiff_t>(at.table) * spec_.adders.per_port;
   Time& adder = *std::min_element(first, first + spec_.adders.per_port);
   adder = std::max(adder, now) + takes;
   statistics_.adders_busy += takes;
   at.sum_ready = std::max(at.sum_ready, adder + spec_.latency);
-  at.missing -= operand.count;
 }
 
 std::optional<std::uint32_t> ReductionTable::open(std::uint32_t table, const Packet& request,
@@ -85,7 +86,14 @@ std::optional<std::uint32_t> ReductionTable::open(std::uint32_t table, const Pac
 
 std::optional<Time> ReductionTable::add(std::uint32_t entry, const Packet& reply, Time now) {
   Entry& at = entries_[entry];
-  operand_came(at, reply, now);
+  if (sums_ != nullptr) sums_->add(entry, reply);
+  if (spec_.accumulation.order == AccumulationOrder::arrival) {
+    operands_came(at, reply, 1, now);
+  } else if (at.missing == reply.count) {  // nothing is added before the last one is there
+    operands_came(at, reply, at.contributions, now);
+  }
+  WEFT_CHECK(at.missing >= reply.count, "a contribution to an entry that waits for none");
+  at.missing -= reply.count;
   if (at.missing != 0) return std::nullopt;
   statistics_.reduced_bytes += reply.payload;
   return at.sum_ready;
@@ -110,7 +118,9 @@ Pushed ReductionTable::push(std::uint32_t table, const Packet& packet, std::uint
     first = entry;
   }
   Entry& at = entries_[entry];
-  operand_came(at, packet, now);
+  WEFT_CHECK(at.missing >= packet.count, "a contribution to an entry that waits for none");
+  operands_came(at, packet, 1, now);
+  at.missing -= packet.count;
   pushed.entry = entry;
   if (at.missing != 0) {
     used(entry, now);
@@ -125,6 +135,10 @@ Pushed ReductionTable::push(std::uint32_t table, const Packet& packet, std::uint
 Packet ReductionTable::close(std::uint32_t entry, Time now) {
   Packet packet = entries_[entry].packet;
   packet.count = static_cast<std::uint8_t>(entries_[entry].contributions);
+  if (sums_ != nullptr) {
+    packet.kind = PacketKind::read_reply;  // of pull on one level
+    sums_->send(entry, packet);
+  }
   free_entry(entry, now);
   return packet;
 }

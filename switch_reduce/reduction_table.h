@@ -5,6 +5,7 @@
 // the least recently used first, when a newer one needs the place or when nothing has come to them for too long.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "network/reducer.h"
@@ -14,7 +15,9 @@ namespace weft {
 
 class ReductionTable final : public Reducer {
  public:
-  ReductionTable(const ReduceSpec& spec, std::uint32_t tables);
+  // `members`: most contributions of an entry. `sums`: where values travel.
+  ReductionTable(const ReduceSpec& spec, std::uint32_t tables, std::uint32_t members = 1,
+                 std::unique_ptr<LineSums> sums = nullptr);
 
   [[nodiscard]] TableArbitration arbitration() const override { return spec_.arbitration; }
   std::optional<std::uint32_t> open(std::uint32_t table, const Packet& request, std::uint32_t contributions,
@@ -31,6 +34,10 @@ class ReductionTable final : public Reducer {
   [[nodiscard]] ReducerStatistics statistics() const override { return statistics_; }
   [[nodiscard]] const std::vector<Time>& stalled_by_table() const override { return stalled_; }
 
+  // What one entry takes of the table of a switch of so many ports.
+  [[nodiscard]] static std::uint32_t entry_bytes(const ReduceSpec& spec, std::uint32_t ports) {
+    return spec.entry_bytes + kept_bytes(spec.accumulation, ports);
+  }
   [[nodiscard]] std::uint32_t entries_per_port() const { return entries_per_port_; }
   [[nodiscard]] std::uint32_t occupied(std::uint32_t table) const { return tables_[table].occupied; }
 
@@ -56,7 +63,7 @@ class ReductionTable final : public Reducer {
                            Time now);
   void free_entry(std::uint32_t entry, Time now);
   bool full(std::uint32_t table, std::uint32_t group);
-  void operand_came(Entry& at, const Packet& operand, Time now);
+  void operands_came(Entry& at, const Packet& operand, std::uint32_t count, Time now);
   std::uint32_t& bucket(std::uint32_t group, LineAddress line);
   [[nodiscard]] std::uint32_t find(std::uint32_t group, LineAddress line);
   void used(std::uint32_t entry, Time now);
@@ -66,6 +73,7 @@ class ReductionTable final : public Reducer {
 
   ReduceSpec spec_;
   Clock clock_;
+  std::uint32_t entry_bytes_;
   std::uint32_t entries_per_port_;
   std::vector<Entry> entries_;
   std::vector<std::uint32_t> free_;
@@ -77,6 +85,7 @@ class ReductionTable final : public Reducer {
   std::uint32_t in_use_ = 0;
   Time counted_until_;  // entry_seconds
   ReducerStatistics statistics_;
+  std::unique_ptr<LineSums> sums_;
 };
 
 }  // namespace weft

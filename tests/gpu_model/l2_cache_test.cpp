@@ -58,7 +58,8 @@ TEST(L2Cache, WholeChunksFareAsTheirLinesDoOneByOne) {
   SubCycle now = 0;
   for (int i = 0; i < 20'000; ++i) {
     now += random() % (8 * kCycle);
-    L2Cache::Lines lines{.first = random() % 2048, .count = 1 + random() % 8};
+    L2Cache::Lines lines{.first = static_cast<LineAddress>(random() % 2048),
+                         .count = static_cast<std::uint32_t>(1 + random() % 8)};
     if (random() % 4 != 0) lines.first &= ~3U;
     if (random() % 4 == 0) lines.last_sectors = 1;
     const SubCycle spacing = random() % 8 == 0 ? n(5) : n(1);

@@ -31,6 +31,19 @@ TEST(ReductionTable, FillsByPortAndFreesOnClose) {
   EXPECT_EQ(reducer.open(0, kRequest, 2, DataType::fp32, Time(0)), std::nullopt);
 }
 
+TEST(ReductionTable, FixedOrderKeepsAllAndAddsThemAtTheEnd) {
+  ReduceSpec spec = table(8);
+  spec.accumulation.order = AccumulationOrder::fixed;
+  ReductionTable reducer(spec, 4, 4);  // an entry keeps three lines beside the sum
+  EXPECT_EQ(ReductionTable::entry_bytes(spec, 4), 512U);
+  EXPECT_EQ(reducer.entries_per_port(), 2U);
+  const auto entry = reducer.open(0, kRequest, 3, DataType::fp32, Time(0));
+  EXPECT_EQ(reducer.statistics().table_high_water_bytes, 512);
+  EXPECT_EQ(reducer.add(*entry, kReply, nanoseconds(100)), std::nullopt);
+  EXPECT_EQ(reducer.add(*entry, kReply, nanoseconds(200)), std::nullopt);
+  EXPECT_EQ(reducer.add(*entry, kReply, nanoseconds(300)), nanoseconds(300 + 3 + 10));
+}
+
 TEST(ReductionTable, RemembersTheFullestPort) {
   ReductionTable reducer(table(), 2);
   const auto first = reducer.open(0, kRequest, 2, DataType::fp32, Time(0));
