@@ -107,11 +107,11 @@ Json gpu_json(const GpuResult& gpu) {
   json["hbm_read_bytes"] = gpu.hbm_read_bytes;
   json["hbm_write_bytes"] = gpu.hbm_write_bytes;
   json["hbm_communication_bytes"] = gpu.hbm_communication_bytes;
-  json["chunks_summed"] = gpu.chunks_summed;
-  json["chunks_sent_again"] = gpu.chunks_sent_again;
   json["compute_unit_seconds"] = {{"compute", number(gpu.compute_unit_seconds_compute)},
                                   {"communication", number(gpu.compute_unit_seconds_communication)}};
   json["busy_fraction"] = number(gpu.busy_fraction);
+  json["chunks_summed"] = gpu.chunks_summed;
+  json["chunks_sent_again"] = gpu.chunks_sent_again;
   return json;
 }
 

@@ -132,9 +132,10 @@ TEST(RunConfig, SaysWhichKeyAddsReducingSwitches) {
 }
 
 TEST(RunConfig, SaysWhatThisVersionHas) {
-  EXPECT_EQ(error_with({"all_reduce.algorithm=star"}),
-            "e.json: /all_reduce/algorithm: expected one of \"auto\", \"ring\", \"in_switch\", \"tree\", "
-            "\"double_binary_tree\", \"halving_doubling\", \"direct\", \"hierarchical\", got \"star\"");
+  EXPECT_EQ(
+      error_with({"all_reduce.algorithm=star"}),
+      "e.json: /all_reduce/algorithm: expected one of \"auto\", \"ring\", \"in_switch\", \"in_network\", \"tree\", "
+      "\"double_binary_tree\", \"halving_doubling\", \"direct\", \"hierarchical\", got \"star\"");
   EXPECT_EQ(error_with({"all_reduce.protocol=LL64"}),
             "e.json: /all_reduce/protocol: expected one of \"auto\", \"Simple\", \"LL\", \"LL128\", got \"LL64\"");
   EXPECT_THAT(error_with({"all_reduce.mover=dma"}), StartsWith("e.json: /all_reduce/mover: expected one of"));

@@ -40,19 +40,19 @@ TEST(ResultJson, KeepsTheOrderOfTheFormat) {
   EXPECT_THAT(keys(json["collectives"][0]),
               ElementsAre("name", "kind", "algorithm", "protocol", "channels", "bytes", "ranks", "start_s", "end_s",
                           "waiting_s", "algbw_GBps", "busbw_GBps"));
-  EXPECT_THAT(keys(json["gpus"][0]),
-              ElementsAre("id", "peak_memory_bytes", "memory", "fits", "hbm_read_bytes", "hbm_write_bytes",
-                          "hbm_communication_bytes", "compute_unit_seconds", "busy_fraction"));
+  EXPECT_THAT(keys(json["gpus"][0]), ElementsAre("id", "peak_memory_bytes", "memory", "fits", "hbm_read_bytes",
+                                                 "hbm_write_bytes", "hbm_communication_bytes", "compute_unit_seconds",
+                                                 "busy_fraction", "chunks_summed", "chunks_sent_again"));
   EXPECT_THAT(keys(json["gpus"][0]["memory"]),
               ElementsAre("parameters", "gradients", "optimizer", "activations", "communication", "workspace"));
   EXPECT_THAT(keys(json["gpus"][0]["compute_unit_seconds"]), ElementsAre("compute", "communication"));
   EXPECT_THAT(keys(json["links"][0]), ElementsAre("name", "bytes", "wire_bytes", "busy_fraction", "peak_fraction",
                                                   "stall_s", "queue_high_water_packets"));
-  EXPECT_THAT(
-      keys(json["switches"][0]),
-      ElementsAre("name", "reduced_bytes", "multicast_bytes", "table_high_water_bytes", "table_stall_s", "port_stall_s",
-                  "table_entries_opened", "table_mean_entries", "table_residence_s", "table_refused", "wasted_replies",
-                  "table_evictions", "table_timeouts", "adder_busy_fraction"));
+  EXPECT_THAT(keys(json["switches"][0]),
+              ElementsAre("name", "reduced_bytes", "multicast_bytes", "table_high_water_bytes", "table_stall_s",
+                          "port_stall_s", "table_entries_opened", "table_mean_entries", "table_residence_s",
+                          "table_refused", "wasted_replies", "table_evictions", "table_timeouts", "adder_busy_fraction",
+                          "slots_high_water", "stalled_packets", "duplicates", "lost_packets"));
   EXPECT_THAT(keys(json["engine"]), ElementsAre("wall_s", "threads", "memory_transactions", "packets", "simulated_s",
                                                 "skipped_fraction", "sampling_error_estimate", "peak_rss_bytes"));
   EXPECT_EQ(json["schema"], "weft-result/1");
