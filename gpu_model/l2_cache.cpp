@@ -150,7 +150,7 @@ L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing
   for (std::uint32_t from = 0; from < lines.count;) {
     const Place at = place(lines.first + from);
     const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
-    if (far_copies_ && is_far(at, lines)) {
+    if (keeps_copies(lines.communication) && is_far(at, lines)) {
       read_far(at, lines, from, to, now + from * spacing, spacing, access);
     } else {
       read_chunk(at, lines, from, to, now + from * spacing, spacing, access);

@@ -167,6 +167,11 @@ class L2Cache {
   [[nodiscard]] SubCycle far_latency(Place at, const Lines& lines) const {
     return is_far(at, lines) ? far_latency_ : 0;
   }
+  // As long as little of the cache is used, copies could put nothing out: none are kept then, and a GPU that touches
+  // little costs the host little. The price is the way to the other half, each time.
+  [[nodiscard]] bool keeps_copies(bool communication) const {
+    return far_copies_ && (communication && own_tags_ ? *own_tags_ : tags_).much_used();
+  }
   // Of lines that live in the other half: what the asking half has copies of is read there, the rest at home, and the
   // copies come into being.
   void read_far(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival, SubCycle spacing,

@@ -59,6 +59,7 @@ void L2Cache::drop_copies(Place at, const Lines& lines, std::uint32_t from, std:
   for (const bool communication : {false, true}) {
     if (communication && !own_tags_) break;
     L2Tags& of = tags(communication);
+    if (!of.much_used()) continue;
     Place copy = copy_of(at);
     L2Tags::Address address = of.address(copy.slice, copy.line);
     for (std::uint32_t i = from; i < to; ++i, ++copy.line) {

@@ -89,6 +89,9 @@ class L2Tags {
     for (std::size_t at = 0; at < sizeof(Group); at += 64) __builtin_prefetch(group + at, 1);
   }
 
+  // Whether a good part of the cache has been in use: the tags have a quarter of all sets or more.
+  [[nodiscard]] bool much_used() const { return 4 * groups_ >= most_groups_; }
+
   // Of the host, at present.
   [[nodiscard]] std::size_t bytes() const { return groups_of_sets_.size() * sizeof(Group); }
 
@@ -97,7 +100,7 @@ class L2Tags {
   static std::int64_t most_lines(std::uint32_t sets);
 
  private:
-  struct alignas(64) Group {
+  struct Group {
     std::array<Lanes, kMostWays> ways{};
     std::uint64_t trees = 0;  // where the least recently used way lies, a bit a node and 16 bits a lane
   };

@@ -151,11 +151,13 @@ TEST(L2Cache, TheFarHalfOfTheChipCostsMore) {
 // A line that lives in the half of slices 2 and 3, read from the other one.
 class L2CacheWithCopies : public testing::Test {
  protected:
-  static GpuSpec gpu(std::int64_t bytes = 64 << 10) {
+  // By default of one set a slice, hence with all of its sets from the beginning: it keeps copies.
+  static GpuSpec gpu(std::int64_t bytes = 4 * 4 * 128) {
     GpuSpec gpu = small_gpu();
     gpu.l2.bytes = bytes;
     gpu.l2.far_latency_cycles = 50;
     gpu.l2.far_copies = true;
+    gpu.hbm.bytes = 16 << 20;  // as much as so few sets tell apart
     return gpu;
   }
   static LineAddress far_line(const L2Cache& l2, LineAddress from = 0) {
@@ -194,6 +196,7 @@ TEST_F(L2CacheWithCopies, AWriteDropsTheCopyOfItsSectors) {
 
 TEST_F(L2CacheWithCopies, ALineReadFromBothHalvesTakesTwoPlaces) {
   constexpr LineAddress kLines = (64 << 10) / 128 * 3 / 4;  // three quarters of the cache, six with copies
+  gpu_ = gpu(64 << 10);
   for (const bool copies : {false, true}) {
     gpu_.l2.far_copies = copies;
     L2Cache l2(gpu_.l2, gpu_.hbm, gpu_.clock);
@@ -208,6 +211,14 @@ TEST_F(L2CacheWithCopies, ALineReadFromBothHalvesTakesTwoPlaces) {
       EXPECT_EQ(l2.hbm_statistics().read_bytes, kLines * 128);
     }
   }
+}
+
+TEST_F(L2CacheWithCopies, KeepsNoneAsLongAsLittleIsUsed) {
+  gpu_ = gpu(64 << 10);
+  L2Cache l2(gpu_.l2, gpu_.hbm, gpu_.clock);
+  const LineAddress line = far_line(l2);
+  l2.read(by_half_0(line), n(0));
+  EXPECT_EQ(l2.read(by_half_0(line), n(1000)).done, n(1000 + 2 + 50));
 }
 
 TEST(L2Cache, ReadsAChunkAsOneRequestToMemory) {
