@@ -133,7 +133,8 @@ class L2Cache {
   void read_whole(Place at, const Lines& lines, const L2Tags::Row& row, std::size_t group, SubCycle start,
                   Access& access);
   void write_whole(Place at, const Lines& lines, const L2Tags::Row& row, std::size_t group, SubCycle start);
-  // The ways of the lines [from, to), if they are all of a chunk and pass the slice without a gap; else none.
+  // Whether the lines [from, to) are all of a chunk and pass the slice without a gap; and their ways then, else none.
+  [[nodiscard]] bool is_whole(const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle spacing) const;
   L2Tags::Row whole(const L2Tags::Address& address, const Lines& lines, std::uint32_t from, std::uint32_t to,
                     SubCycle spacing);
   // What is missing of a chunk comes from HBM.

@@ -8,6 +8,17 @@
 
 namespace weft {
 
+namespace {
+// What the other half did, for the half that asked; which of them started is its own matter.
+void add_far(const L2Cache::Access& home, L2Cache::Access& access) {
+  access.done = std::max(access.done, home.done);
+  access.slice_wait += home.slice_wait;
+  access.held_by_cache += home.held_by_cache;
+  access.held_by_hbm += home.held_by_hbm;
+  access.fetched_bytes += home.fetched_bytes;
+}
+}  // namespace
+
 void L2Cache::read_far(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                        SubCycle spacing, Access& access) {
   L2Tags& copies = tags(lines.communication);
@@ -15,6 +26,51 @@ void L2Cache::read_far(Place at, const Lines& lines, std::uint32_t from, std::ui
   Slice& slice = slices_[slice_index];
   const std::uint32_t chunk = copy_of(at).line >> kChunkShift;
   Fill& fill = fills_[slice_index * kFillEntries + chunk % kFillEntries];
+  const auto pass_all = [&] {
+    const SubCycle start = std::max(arrival, slice.free);
+    if (from == 0) access.started = start;
+    access.slice_wait +=
+        kChunkLines * (start - arrival) + (line_time_ - spacing) * (kChunkLines * (kChunkLines - 1) / 2);
+    slice.free = start + line_time_ * kChunkLines;
+  };
+  // All lines of a chunk: most often all have copies, or none has.
+  if (is_whole(lines, from, to, spacing)) {
+    const L2Tags::Address first = copies.address(copy_of(at).slice, copy_of(at).line);
+    L2Tags::Address other = first;
+    std::uint32_t found = 0;
+    bool valid = true;
+    for (std::uint32_t i = 0; i < kChunkLines; ++i, ++other.lane) {
+      const L2Tags::Way* const way = copies.find(other);
+      if (way == nullptr) continue;
+      ++found;
+      valid = valid && L2Tags::valid(*way) == 15;
+    }
+    if (found == kChunkLines && valid) {
+      pass_all();
+      access.done = std::max(access.done, fill.chunk == chunk ? std::max(fill.ready, slice.free) : slice.free);
+      statistics_.hits += kChunkLines;
+      return;
+    }
+    if (found == 0) {
+      pass_all();
+      Access home;
+      read_chunk(at, lines, from, to, arrival, spacing, home);
+      const L2Tags::Address address = copies.address(copy_of(at).slice, copy_of(at).line);  // tags may have grown
+      if (const L2Tags::Row row = copies.row(address); row.ways != nullptr) {
+        put_out(row.evicted, copy_of(at).slice, address.group, lines.communication, arrival);
+        *row.ways |= L2Tags::kValid;
+      } else {
+        Place copy = copy_of(at);
+        for (std::uint32_t i = 0; i < kChunkLines; ++i, ++copy.line) {
+          L2Tags::Address one = copies.address(copy.slice, copy.line);
+          allocate(one, copy, lines.communication, arrival + i * spacing) |= L2Tags::kValid;
+        }
+      }
+      fill = {chunk, home.done};
+      add_far(home, access);
+      return;
+    }
+  }
   Access home;
   std::uint32_t first_missing = from;  // lines from here to the one at hand have no copy
   const SubCycle arrived = arrival;
@@ -48,11 +104,7 @@ void L2Cache::read_far(Place at, const Lines& lines, std::uint32_t from, std::ui
     ++statistics_.hits;
   }
   fetch_before(to);
-  access.done = std::max(access.done, home.done);
-  access.slice_wait += home.slice_wait;
-  access.held_by_cache += home.held_by_cache;
-  access.held_by_hbm += home.held_by_hbm;
-  access.fetched_bytes += home.fetched_bytes;
+  add_far(home, access);
 }
 
 void L2Cache::drop_copies(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to) {

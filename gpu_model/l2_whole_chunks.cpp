@@ -5,12 +5,15 @@
 
 namespace weft {
 
-L2Tags::Row L2Cache::whole(const L2Tags::Address& address, const Lines& lines, std::uint32_t from, std::uint32_t to,
-                           SubCycle spacing) {
+bool L2Cache::is_whole(const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle spacing) const {
   const bool all = to - from == kChunkLines && (from > 0 || lines.first_sectors == 15) &&
                    (to < lines.count || lines.last_sectors == 15);
-  if (!all || spacing > line_time_ || own_tags_) return {};
-  return tags_.row(address);
+  return all && spacing <= line_time_ && !own_tags_;
+}
+
+L2Tags::Row L2Cache::whole(const L2Tags::Address& address, const Lines& lines, std::uint32_t from, std::uint32_t to,
+                           SubCycle spacing) {
+  return is_whole(lines, from, to, spacing) ? tags_.row(address) : L2Tags::Row();
 }
 
 SubCycle L2Cache::pass(Place at, const Lines& lines, std::uint32_t from, SubCycle arrival, SubCycle spacing,
