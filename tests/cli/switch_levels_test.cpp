@@ -4,10 +4,7 @@
 
 #include <map>
 
-#include "cli/machine.h"
-#include "cli/programs.h"
-#include "cli/run_config.h"
-#include "cli/system_of.h"
+#include "tests/cli/ran_machine.h"
 
 namespace weft {
 namespace {
@@ -27,12 +24,8 @@ RunConfig small_tree(const std::string& form, std::int64_t table_bytes, const st
   return read_run_config(document, "test.json");
 }
 
-struct Ran {
-  explicit Ran(const RunConfig& config) : programs(make_programs(config, notes)), scripts(config, programs) {
-    std::vector<GpuWork> work;
-    for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
-    machine = std::make_unique<Machine>(config.system, work, scripts.multicast_groups());
-    finished = machine->run(config.threads, {});
+struct Ran : RanMachine {
+  explicit Ran(const RunConfig& config) : RanMachine(config) {
     for (const Machine::Link& link : machine->links()) {
       const bool from_gpu = link.name.rfind("gpu", 0) == 0;
       const bool to_gpu = link.name.find(">gpu") != std::string::npos;
@@ -47,11 +40,6 @@ struct Ran {
       statistics.stalled += one.stalled;
     }
   }
-  std::vector<std::string> notes;
-  std::vector<Program> programs;
-  Scripts scripts;
-  std::unique_ptr<Machine> machine;
-  bool finished = false;
   std::map<std::string, std::int64_t> bytes;  // payload
   ReducerStatistics statistics;
 };

@@ -4,11 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
 #include <tuple>
 
 #include "network/schedule_values.h"
+#include "tests/gpu_model/phase_agents.h"
 
 namespace weft {
 namespace {
@@ -24,7 +23,7 @@ struct Shape {
   bool registered = false;
 };
 
-class Bench {
+class Bench : public PhaseAgents {
  public:
   Bench(const Shape& shape, std::int64_t lines) : shape_(shape), lines_(lines) {
     place_.spec.channels = shape.channels;
@@ -41,31 +40,9 @@ class Bench {
     }
     const InSwitchSchedule schedule(lines * kLine, shape.ranks, shape.channels, shape.nodes);
     for (std::uint32_t rank = 0; rank < place_.group.size(); ++rank) {
-      programs_.push_back(in_switch_programs(place_, schedule, rank));
       for (std::int64_t l = 0; l < lines; ++l) memory_[{gpu(rank), l}] = element_value(rank, l);
-      for (std::uint32_t block = 0; block < programs_.back()->blocks(); ++block) {
-        for (std::uint32_t group = 0; group < programs_.back()->groups(block); ++group) {
-          agents_.push_back({gpu(rank), programs_.back()->start(block, group), {}, false});
-          advance(agents_.back());
-        }
-      }
+      add(gpu(rank), in_switch_programs(place_, schedule, rank));
     }
-  }
-
-  // Lets whoever can go on, in one order of agents or the other. False: some wait for ever.
-  bool run(bool backwards) {
-    if (backwards) std::reverse(agents_.begin(), agents_.end());
-    for (bool went = true; went;) {
-      went = false;
-      for (Agent& agent : agents_) {
-        while (!agent.done && may_start(agent)) {
-          execute(agent);
-          advance(agent);
-          went = true;
-        }
-      }
-    }
-    return std::all_of(agents_.begin(), agents_.end(), [](const Agent& agent) { return agent.done; });
   }
 
   void expect_sums() {
@@ -83,62 +60,40 @@ class Bench {
   }
 
  private:
-  struct Agent {
-    std::uint32_t gpu;
-    std::unique_ptr<PhaseCursor> cursor;
-    Phase phase;
-    bool done;
-  };
-
   [[nodiscard]] std::uint32_t gpu(std::uint32_t rank) const { return place_.group[rank].value; }
-  static void advance(Agent& agent) {
-    agent.phase = Phase{};
-    agent.done = !agent.cursor->next(agent.phase);
-  }
-  bool may_start(const Agent& agent) {
-    for (std::size_t w = 0; w < agent.phase.wait_count; ++w) {
-      if (flags_[{agent.gpu, agent.phase.waits[w].flag}] < agent.phase.waits[w].value) return false;
-    }
-    return true;
-  }
   template <class Stream>
-  [[nodiscard]] std::vector<std::uint32_t> targets(const Agent& agent, const Stream& to) const {
-    if (to.target == Target::local) return {agent.gpu};
+  [[nodiscard]] std::vector<std::uint32_t> targets(std::uint32_t gpu, const Stream& to) const {
+    if (to.target == Target::local) return {gpu};
     if (to.target == Target::remote) return {to.gpu};
     std::vector<std::uint32_t> members;
     for (const GpuId member : place_.group) {
-      if (member.value / shape_.per_node == agent.gpu / shape_.per_node) members.push_back(member.value);
+      if (member.value / shape_.per_node == gpu / shape_.per_node) members.push_back(member.value);
     }
     return members;
   }
-  void execute(const Agent& agent) {
-    const Phase& phase = agent.phase;
+  void execute(std::uint32_t gpu, const Phase& phase) override {
     const std::uint32_t lines = phase.load_count > 0 ? phase.loads[0].lines : 0;
     std::vector<std::uint64_t> values(lines, 0);
     for (std::size_t s = 0; s < phase.load_count; ++s) {
       ASSERT_EQ(phase.loads[s].lines, lines);
-      for (const std::uint32_t from : targets(agent, phase.loads[s])) {
+      for (const std::uint32_t from : targets(gpu, phase.loads[s])) {
         for (std::uint32_t l = 0; l < lines; ++l) values[l] += memory_[{from, phase.loads[s].first + l}];
       }
     }
     for (std::size_t s = 0; s < phase.store_count; ++s) {
       ASSERT_EQ(phase.stores[s].lines, lines);
-      for (const std::uint32_t to : targets(agent, phase.stores[s])) {
+      for (const std::uint32_t to : targets(gpu, phase.stores[s])) {
         for (std::uint32_t l = 0; l < lines; ++l) memory_[{to, phase.stores[s].first + l}] = values[l];
       }
     }
     for (std::size_t p = 0; p < phase.post_count; ++p) {
-      for (const std::uint32_t to : targets(agent, phase.posts[p])) ++flags_[{to, phase.posts[p].flag}];
+      for (const std::uint32_t to : targets(gpu, phase.posts[p])) ++flags_[{to, phase.posts[p].flag}];
     }
   }
 
   Shape shape_;
   std::int64_t lines_;
   InSwitchPlace place_;
-  std::vector<std::shared_ptr<const BlockPrograms>> programs_;
-  std::vector<Agent> agents_;
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint64_t> memory_;  // by GPU and line
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> flags_;
 };
 
 void expect_sums_of(const Shape& shape, std::int64_t lines) {

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 
 #include "network/schedule_values.h"
+#include "tests/gpu_model/phase_agents.h"
 
 namespace weft {
 namespace {
@@ -23,7 +23,7 @@ struct Shape {
   std::int64_t wave_lines = 0;
 };
 
-class Bench {
+class Bench : public PhaseAgents {
  public:
   // `lines` of a rank's part: of all but reduce_scatter, what it gives.
   Bench(const Shape& shape, std::int64_t lines) : shape_(shape), lines_(lines) {
@@ -43,30 +43,12 @@ class Bench {
     for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) place_.group.push_back(GpuId{rank});
     for (std::uint32_t rank = 0; rank < shape.ranks; ++rank) {
       for (std::int64_t l = 0; l < given; ++l) memory_[{rank, l}] = element_value(rank, l);
-      programs_.push_back(registered_in_switch_programs(place_, rank));
-      for (std::uint32_t block = 0; block < programs_.back()->blocks(); ++block) {
-        for (std::uint32_t group = 0; group < programs_.back()->groups(block); ++group) {
-          agents_.push_back({rank, programs_.back()->start(block, group), {}, false});
-          advance(agents_.back());
-        }
-      }
+      add(rank, registered_in_switch_programs(place_, rank));
     }
   }
 
-  bool run(bool backwards) {
-    if (backwards) std::reverse(agents_.begin(), agents_.end());
-    for (bool went = true; went;) {
-      went = false;
-      for (Agent& agent : agents_) {
-        while (!agent.done && may_start(agent)) {
-          execute(agent);
-          advance(agent);
-          went = true;
-        }
-      }
-    }
-    return sums_.empty() && std::all_of(agents_.begin(), agents_.end(), [](const Agent& a) { return a.done; });
-  }
+  // Whether the switch holds a sum that has not left.
+  [[nodiscard]] bool holds_sums() const { return !sums_.empty(); }
 
   // What rank must have in line l of its receive buffer; 0: nothing.
   [[nodiscard]] std::uint64_t expected(std::uint32_t rank, std::int64_t l) const {
@@ -100,39 +82,22 @@ class Bench {
   }
 
  private:
-  struct Agent {
-    std::uint32_t gpu;
-    std::unique_ptr<PhaseCursor> cursor;
-    Phase phase;
-    bool done;
-  };
   struct Sum {
     std::uint64_t value = 0;
     std::uint32_t contributions = 0;
   };
 
-  static void advance(Agent& agent) {
-    agent.phase = Phase{};
-    agent.done = !agent.cursor->next(agent.phase);
-  }
-  bool may_start(const Agent& agent) {
-    for (std::size_t w = 0; w < agent.phase.wait_count; ++w) {
-      if (flags_[{agent.gpu, agent.phase.waits[w].flag}] < agent.phase.waits[w].value) return false;
-    }
-    return true;
-  }
   void write(std::uint32_t rank, std::int64_t line, std::uint64_t value) {
     ASSERT_TRUE(memory_.emplace(std::pair{rank, line}, value).second) << "written twice: " << line;
   }
-  void execute(const Agent& agent) {
-    const Phase& phase = agent.phase;
+  void execute(std::uint32_t gpu, const Phase& phase) override {
     ASSERT_EQ(phase.load_count, phase.store_count);
     for (std::uint32_t l = 0; phase.load_count > 0 && l < phase.loads[0].lines; ++l) {
       const LineStream& from = phase.loads[0];
       const LineStream& to = phase.stores[0];
       std::uint64_t value = 0;
       for (std::uint32_t rank = 0; rank < shape_.ranks; ++rank) {
-        if (from.target == Target::multicast || rank == agent.gpu) value += memory_.at({rank, from.first + l});
+        if (from.target == Target::multicast || rank == gpu) value += memory_.at({rank, from.first + l});
       }
       if (to.adds) {
         Sum& sum = sums_[to.first + l];
@@ -142,7 +107,7 @@ class Bench {
         sums_.erase(to.first + l);
       }
       for (std::uint32_t rank = 0; rank < shape_.ranks; ++rank) {
-        if (to.target == Target::multicast || rank == agent.gpu) write(rank, to.first + l, value);
+        if (to.target == Target::multicast || rank == gpu) write(rank, to.first + l, value);
         if (to.arrival_flag != kNoFlag) ++flags_[{rank, to.arrival_flag}];
       }
     }
@@ -154,10 +119,6 @@ class Bench {
   Shape shape_;
   std::int64_t lines_;
   InSwitchPlace place_;
-  std::vector<std::shared_ptr<const BlockPrograms>> programs_;
-  std::vector<Agent> agents_;
-  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint64_t> memory_;  // by rank and line
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> flags_;
   std::map<std::int64_t, Sum> sums_;  // that the switch holds, by line
 };
 
@@ -170,6 +131,7 @@ void expect_all(CollectiveKind kind, InSwitchForm form) {
                                           << waves << " waves of " << wave_lines);
           Bench bench({kind, ranks, form, waves, wave_lines}, lines);
           ASSERT_TRUE(bench.run(backwards));
+          EXPECT_FALSE(bench.holds_sums());
           bench.expect_results();
         }
       }
