@@ -85,16 +85,7 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
     if (collective.plan.ranks.empty()) continue;
     const auto& [first_gpu, first_op] = collective.members.front();
     const ProgramOp& op = programs[first_gpu].ops[first_op.value];
-    CollectiveResult row;
-    row.name = op.layer.empty() ? op.name : op.layer;
-    row.kind = to_string(op.collective.kind);
-    row.algorithm = collective.plan.algorithm;
-    row.protocol = collective.plan.protocol;
-    row.channels = collective.plan.channels;
-    row.ranks = static_cast<std::uint32_t>(collective.members.size());
-    // As nccl-tests counts sizes: the larger of what a rank gives and gets.
-    const bool joins = op.collective.kind == CollectiveKind::all_gather || op.collective.kind == CollectiveKind::gather;
-    row.bytes = op.collective.bytes.count() * (joins ? row.ranks : 1);
+    CollectiveResult row = described(op, collective);
     row.start_s = std::numeric_limits<double>::max();
     bool ended = true;
     double first_rank = row.start_s;
@@ -110,8 +101,7 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
       ended = ended && times.end >= 0;
     }
     row.waiting_s = last_rank - first_rank;
-    row.algbw_GBps = gigabytes(static_cast<double>(row.bytes), row.end_s - row.start_s);
-    row.busbw_GBps = row.algbw_GBps * bus_factor(op.collective.kind, row.ranks);
+    set_bandwidths(op.collective.kind, row);
     if (!ended) continue;
     check_bound(link_rate(machine.gpu(first_gpu).ports()), row);
     result.collectives.push_back(std::move(row));
@@ -216,6 +206,25 @@ void gather_network(const RunConfig& config, const Machine& machine, RunResult& 
 }
 
 }  // namespace
+
+CollectiveResult described(const ProgramOp& op, const Scripts::Collective& collective) {
+  CollectiveResult row;
+  row.name = op.layer.empty() ? op.name : op.layer;
+  row.kind = to_string(op.collective.kind);
+  row.algorithm = collective.plan.algorithm;
+  row.protocol = collective.plan.protocol;
+  row.channels = collective.plan.channels;
+  row.ranks = static_cast<std::uint32_t>(collective.members.size());
+  // As nccl-tests counts sizes: the larger of what a rank gives and gets.
+  const bool joins = op.collective.kind == CollectiveKind::all_gather || op.collective.kind == CollectiveKind::gather;
+  row.bytes = op.collective.bytes.count() * (joins ? row.ranks : 1);
+  return row;
+}
+
+void set_bandwidths(CollectiveKind kind, CollectiveResult& row) {
+  row.algbw_GBps = gigabytes(static_cast<double>(row.bytes), row.end_s - row.start_s);
+  row.busbw_GBps = row.algbw_GBps * bus_factor(kind, row.ranks);
+}
 
 SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, double added_s) {
   const auto in_seconds = [&](double t) { return to_seconds(clock.to_time(static_cast<SubCycle>(t))); };

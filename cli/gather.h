@@ -16,4 +16,8 @@ void gather(const RunConfig& config, const std::vector<Program>& programs, const
 // `added_s`.
 [[nodiscard]] SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, double added_s);
 
+// A collective's row but for its times; and what follows from these.
+[[nodiscard]] CollectiveResult described(const ProgramOp& op, const Scripts::Collective& collective);
+void set_bandwidths(CollectiveKind kind, CollectiveResult& row);
+
 }  // namespace weft

@@ -72,14 +72,16 @@ SwitchPlace switch_place(const Topology& topology, std::uint32_t node) {
 
 Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
                  std::vector<MulticastGroup> multicast_groups, CarriedValues values,
-                 std::vector<AggregationGroup> aggregation_groups, std::uint64_t seed)
+                 std::vector<AggregationGroup> aggregation_groups, std::uint64_t seed, std::uint32_t folded_gpus)
     : system_(system),
       multicast_groups_(std::move(multicast_groups)),
       aggregation_groups_(std::move(aggregation_groups)),
       seed_(seed),
-      values_(values) {
+      values_(values),
+      folded_gpus_(folded_gpus) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
-  if (work.size() == 1) {
+  WEFT_CHECK(folded_gpus_ == 0 || work.size() == 1, "one GPU stands for all");
+  if (work.size() == 1 && folded_gpus_ == 0) {
     gpus_.push_back(std::make_unique<Gpu>(GpuId{0}, system_.gpu, work.front(), LinkPorts()));
     return;
   }
@@ -127,8 +129,9 @@ void Machine::build_gpus(const std::vector<GpuWork>& work) {
       const std::uint32_t planes = topology.nodes()[g].ports - (per_node < work.size() ? 1 : 0);
       plan = LinkPlan{.first_gpu = g, .gpus = std::min(per_node, static_cast<std::uint32_t>(work.size()) - g)};
       const TopologyNodeKind neighbour = topology.nodes()[topology.neighbour(g, 0)].kind;
+      if (folded_gpus_ > 0) plan.gpus = folded_gpus_;
       if (neighbour == TopologyNodeKind::hub) {
-        plan.avoid = lanes_to_avoid(*fabric_, g, plan.gpus, planes);
+        plan.avoid = lanes_to_avoid(*fabric_, g, std::min(plan.gpus, static_cast<std::uint32_t>(work.size())), planes);
       } else {
         plan.kind = neighbour == TopologyNodeKind::gpu ? LinkPlan::Kind::peers : LinkPlan::Kind::router;
       }
@@ -166,21 +169,27 @@ void Machine::build_switches() {
       if (values_.payloads != nullptr) {
         sums = std::make_unique<LineSums>(reduce.accumulation, values_.format, *values_.payloads);
       }
-      const auto members = static_cast<std::uint32_t>(ports.size());
+      const std::uint32_t members = folded_gpus_ > 0 ? folded_gpus_ : static_cast<std::uint32_t>(ports.size());
       if (const std::uint32_t entry = ReductionTable::entry_bytes(reduce, members);
           entry > reduce.table_bytes_per_port) {
         throw InputError("", "/switch_reduce/table_bytes_per_port",
                          fmt::format("expected an entry of {} B or more, got {}", entry, reduce.table_bytes_per_port));
       }
-      reducer = std::make_unique<ReductionTable>(reduce, members * lanes, members, std::move(sums));
+      reducer = std::make_unique<ReductionTable>(reduce, static_cast<std::uint32_t>(ports.size()) * lanes, members,
+                                                 std::move(sums));
     }
-    const SwitchPlace place = switch_place(topology, n);
-    const std::uint32_t first = place.first_gpu / per_node * per_node;
+    SwitchPlace place = switch_place(topology, n);
+    if (folded_gpus_ > 0) {
+      place.gpus = place.gpus_per_port = folded_gpus_;
+      place.folded = true;
+    }
+    const std::uint32_t node_gpus = std::max(per_node, folded_gpus_);
+    const std::uint32_t first = place.first_gpu / node_gpus * node_gpus;
     std::vector<MulticastGroup> groups;  // of this node
     for (const MulticastGroup& group : multicast_groups_) {
-      MulticastGroup& own = groups.emplace_back(MulticastGroup{{}, group.type});
+      MulticastGroup& own = groups.emplace_back(MulticastGroup{{}, group.type, group.images});
       std::copy_if(group.gpus.begin(), group.gpus.end(), std::back_inserter(own.gpus),
-                   [&](GpuId gpu) { return gpu.value - first < per_node; });
+                   [&](GpuId gpu) { return gpu.value - first < node_gpus; });
     }
     switches_.push_back(
         std::make_unique<Switch>(system_.network.switch_, usual, lanes, ports, std::move(reducer), place, groups));
@@ -193,13 +202,35 @@ const Chip& Machine::chip(std::uint32_t node) const {
   return *switches_[at.number];
 }
 
-bool Machine::run(std::uint32_t threads, const std::function<void(Time)>& progress) {
-  Engine engine({fabric_ ? fabric_->window() : system_.network.link.latency, threads});
+void Machine::add_to(Conductor& engine) {
   for (std::size_t g = 0; g < gpus_.size(); ++g) engine.add_chip(fmt::format("gpu{}", g), *gpus_[g]);
   for (std::size_t s = 0; s < switches_.size(); ++s) engine.add_chip(fmt::format("switch{}", s), *switches_[s]);
   if (fabric_) {
     fabric_->add_to(engine, [this](std::uint32_t node) -> const Chip& { return chip(node); });
   }
+}
+
+std::uint32_t Machine::run_until_quiet(std::uint32_t ended, std::uint32_t threads) {
+  Conductor conductor({fabric_ ? fabric_->window() : system_.network.link.latency, threads, false});
+  add_to(conductor);
+  std::uint32_t reached = ended;
+  end_ = conductor
+             .run_until([&](Time) {
+               const auto first = gpus_.front()->quiet();
+               if (!first || *first <= ended) return false;
+               for (const auto& gpu : gpus_) {
+                 if (gpu->quiet() != first) return false;
+               }
+               reached = *first;
+               return true;
+             })
+             .end;
+  return reached;
+}
+
+bool Machine::run(std::uint32_t threads, const std::function<void(Time)>& progress) {
+  Engine engine({fabric_ ? fabric_->window() : system_.network.link.latency, threads});
+  add_to(engine);
   end_ = engine.run(progress).end;
   for (const auto& gpu : gpus_) {
     if (!gpu->done()) return false;
@@ -247,21 +278,38 @@ const LaneStatistics& Machine::statistics(std::uint32_t node, std::uint32_t port
   }
 }
 
-std::vector<Machine::Link> Machine::links() const {
-  std::vector<Link> links;
-  if (!fabric_) return links;
-  const Topology& topology = fabric_->topology();
+std::vector<std::string> link_names(const Topology& topology) {
+  std::vector<std::string> names;
   for (std::uint32_t n = 0; n < topology.nodes().size(); ++n) {
     std::unordered_map<std::uint32_t, std::uint32_t> lanes_to;  // by neighbour: cables between the same two go on
     for (std::uint32_t p = 0; p < topology.nodes()[n].ports; ++p) {
       const LinkId link = topology.out(n, p);
       std::uint32_t& number = lanes_to[topology.to(link)];
       for (std::uint32_t lane = 0; lane < topology.cables()[link.cable].lanes; ++lane) {
-        links.push_back({fmt::format("{}.{}", topology.name(link), number++), &statistics(n, p, lane)});
+        names.push_back(fmt::format("{}.{}", topology.name(link), number++));
+      }
+    }
+  }
+  return names;
+}
+
+std::vector<Machine::Link> Machine::links() const {
+  std::vector<Link> links;
+  if (!fabric_) return links;
+  const Topology& topology = fabric_->topology();
+  std::vector<std::string> names = link_names(topology);
+  for (std::uint32_t n = 0; n < topology.nodes().size(); ++n) {
+    for (std::uint32_t p = 0; p < topology.nodes()[n].ports; ++p) {
+      for (std::uint32_t lane = 0; lane < topology.cables()[topology.out(n, p).cable].lanes; ++lane) {
+        links.push_back({std::move(names[links.size()]), &statistics(n, p, lane)});
       }
     }
   }
   return links;
+}
+
+void Machine::set_l2(const L2Cache& l2) {
+  for (const auto& gpu : gpus_) gpu->set_l2(l2);
 }
 
 }  // namespace weft

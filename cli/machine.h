@@ -26,13 +26,23 @@ class Machine {
   // One GPU for each work; a GPU alone has no links. Throws InputError for a network that has no place for them or in
   // which they do not reach each other.
   // Routers sum for `aggregation_groups`; `seed` says which packets get lost, if any do.
+  // `folded_gpus`: the one work is that of a GPU which stands for so many, behind switches of one level; 0: each GPU is
+  // there.
   // A multicast with the number of one of `groups` goes to its GPUs on the sender's node.
   Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<MulticastGroup> multicast_groups = {},
-          CarriedValues values = {}, std::vector<AggregationGroup> aggregation_groups = {}, std::uint64_t seed = 1);
+          CarriedValues values = {}, std::vector<AggregationGroup> aggregation_groups = {}, std::uint64_t seed = 1,
+          std::uint32_t folded_gpus = 0);
 
   // Runs to the end. `progress` sees the simulated time now and then. Returns false when operations are left that
   // nothing will ever finish: a deadlock.
   bool run(std::uint32_t threads, const std::function<void(Time)>& progress);
+
+  // Runs without SystemC, as often as one likes a process, until all sleep or all GPUs are quiet with more operations
+  // ended than `ended`: how many have then.
+  std::uint32_t run_until_quiet(std::uint32_t ended, std::uint32_t threads);
+
+  // Before the first run: all GPUs start with what this L2 holds.
+  void set_l2(const L2Cache& l2);
 
   [[nodiscard]] std::size_t gpus() const { return gpus_.size(); }
   [[nodiscard]] const Gpu& gpu(std::size_t index) const { return *gpus_[index]; }
@@ -53,6 +63,7 @@ class Machine {
   [[nodiscard]] std::string deadlock() const;
 
  private:
+  void add_to(Conductor& engine);
   void build_gpus(const std::vector<GpuWork>& work);
   void build_switches();
   [[nodiscard]] AggregationPlan aggregation_plan() const;
@@ -66,10 +77,14 @@ class Machine {
   std::vector<AggregationGroup> aggregation_groups_;
   std::uint64_t seed_;
   CarriedValues values_;
+  std::uint32_t folded_gpus_;
   std::optional<Fabric> fabric_;  // none: a GPU alone
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<std::unique_ptr<Switch>> switches_;
   Time end_;
 };
+
+// In the order of Machine::links().
+[[nodiscard]] std::vector<std::string> link_names(const Topology& topology);
 
 }  // namespace weft

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const EnumNames<Fidelity>& fidelity_table() {
-  static const EnumNames<Fidelity> names{{Fidelity::cycle, "cycle"}};
+  static const EnumNames<Fidelity> names{{Fidelity::cycle, "cycle"}, {Fidelity::sampled, "sampled"}};
   return names;
 }
 const EnumNames<ValueSet>& value_set_table() {

@@ -12,6 +12,7 @@
 #include "cli/gather.h"
 #include "cli/machine.h"
 #include "cli/programs.h"
+#include "cli/sampled/sampled_run.h"
 #include "gpu_model/alone.h"
 #include "workloads/memory_plan.h"
 
@@ -101,6 +102,18 @@ std::vector<DemandFit> fit_kernels(const RunConfig& config, std::vector<Program>
   return fits;
 }
 
+// Whether kernels have recorded times that their demands are fitted to.
+bool is_calibrated(const Program& program) {
+  return std::any_of(program.ops.begin(), program.ops.end(),
+                     [](const ProgramOp& op) { return op.measured_alone > Time(0); });
+}
+
+void finish(std::chrono::steady_clock::time_point started, const Progress& progress, RunResult& result) {
+  if (progress) progress(1, "done");
+  result.engine.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+  result.engine.peak_rss_bytes = peak_rss_bytes();
+}
+
 }  // namespace
 
 RunResult simulate(const RunConfig& config, const Progress& progress) {
@@ -117,8 +130,19 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
     const Scripts scripts(config, programs);  // first: what cannot be planned shall not cost a calibration
     std::int64_t& transactions = result.engine.memory_transactions;
     AlonePass alone;
-    alone.fits = fit_kernels(config, programs, progress, transactions);
-    note_calibration(summarise(programs.front(), alone.fits), result);
+    const std::string detail = config.fidelity == Fidelity::cycle ? "cycle" : why_not_sampled(config, programs);
+    if (!detail.empty() || is_calibrated(programs.front())) {
+      alone.fits = fit_kernels(config, programs, progress, transactions);
+      note_calibration(summarise(programs.front(), alone.fits), result);
+    }
+    if (detail.empty()) {
+      simulate_sampled(config, programs, scripts, alone.fits, progress, result);
+      finish(started, progress, result);
+      return result;
+    }
+    if (config.fidelity == Fidelity::sampled) {
+      result.notes.push_back(fmt::format("Simulated in detail although asked for samples: {}.", detail));
+    }
     if (progress) progress(0.2, "without communication");
     alone.undisturbed = run_without_communication(scripts.work(0), config.system.gpu, transactions);
 
@@ -143,9 +167,7 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
     if (functional && finished) result.functional = functional->result();
     result.engine.simulated_s = to_seconds(machine.end());
   }
-  if (progress) progress(1, "done");
-  result.engine.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  result.engine.peak_rss_bytes = peak_rss_bytes();
+  finish(started, progress, result);
   return result;
 }
 

@@ -6,7 +6,8 @@
 
 namespace weft {
 
-Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostSpec& host, const ClockDomain& clock)
+Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostSpec& host, const ClockDomain& clock,
+                   const HostState* from)
     : program_(&program),
       host_issue_(clock.to_subcycles(launch.host_issue)),
       collective_issue_(clock.to_subcycles(launch.host_collective_issue) * host.gpus_per_process),
@@ -17,7 +18,10 @@ Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostS
       times_(program.ops.size()) {
   std::vector<std::vector<OpId>> dependents(program.ops.size());
   std::vector<std::optional<OpId>> last_on_stream(program.priorities.size());
-  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+  const std::uint32_t first = from == nullptr ? 0 : from->first.value;
+  for (std::uint32_t i = 0; i < first; ++i) times_[i] = {0, 0, 0, 0};
+  ended_ = first_open_ = first;
+  for (std::uint32_t i = first; i < program.ops.size(); ++i) {
     const ProgramOp& op = program.ops[i];
     if (op.kind == ProgramOpKind::host_wait) continue;
     ++left_;
@@ -25,7 +29,7 @@ Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostS
     for (const OpId wait : op.waits) {
       WEFT_CHECK(wait.value < i, "a wait for a later operation");
       // What the host waited for before it issued this op is over anyway.
-      if (program.ops[wait.value].kind != ProgramOpKind::host_wait) predecessors.push_back(wait);
+      if (program.ops[wait.value].kind != ProgramOpKind::host_wait && wait.value >= first) predecessors.push_back(wait);
     }
     WEFT_CHECK(op.stream.value < last_on_stream.size(), "an operation on a stream that does not exist");
     auto& last = last_on_stream[op.stream.value];
@@ -41,6 +45,14 @@ Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostS
     dependents_.insert(dependents_.end(), list.begin(), list.end());
   }
   first_dependent_.push_back(static_cast<std::uint32_t>(dependents_.size()));
+  if (from == nullptr) return;
+  next_ = from->issued;
+  host_waits_ = !from->next_step && next_ < program.ops.size();
+}
+
+void Frontend::note_end() {
+  ++ended_;
+  while (first_open_ < times_.size() && times_[first_open_].end >= 0) ++first_open_;
 }
 
 SubCycle Frontend::issue_time(const ProgramOp& op) const {
@@ -83,6 +95,7 @@ std::optional<Frontend::Issue> Frontend::step(SubCycle now) {
       return std::nullopt;
     }
     times_[next_] = {now, now, now, now};
+    note_end();
   } else {
     issue.op = OpId{static_cast<std::uint32_t>(next_)};
     issue.arrives = now + host_to_device_;
@@ -98,6 +111,7 @@ bool Frontend::arrived(OpId op) { return --missing_[op.value] == 0; }
 bool Frontend::completed(OpId op, SubCycle now, std::vector<OpId>& ready) {
   times_[op.value].end = now;
   --left_;
+  note_end();
   for (std::uint32_t i = first_dependent_[op.value]; i < first_dependent_[op.value + 1]; ++i) {
     times_[dependents_[i].value].unblocked = now;
     if (--missing_[dependents_[i].value] == 0) ready.push_back(dependents_[i]);

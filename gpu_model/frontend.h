@@ -18,10 +18,21 @@ struct OpTimes {
   SubCycle end = -1;
 };
 
+// A program in the middle: all operations before `first` have ended and none after. Times from that moment on.
+struct HostState {
+  OpId first;
+  std::uint32_t issued = 0;        // the host has issued the operations before this one
+  std::vector<SubCycle> arrivals;  // on the device, of those from `first` to `issued`; 0 where they have arrived
+  std::optional<SubCycle> next_step;
+  bool operator==(const HostState&) const = default;
+};
+
 class Frontend {
  public:
-  // GPUs of one process share a host thread that issues their collectives one after another.
-  Frontend(const Program& program, const LaunchSpec& launch, const HostSpec& host, const ClockDomain& clock);
+  // GPUs of one process share a host thread that issues their collectives one after another. `from`: null, from the
+  // beginning.
+  Frontend(const Program& program, const LaunchSpec& launch, const HostSpec& host, const ClockDomain& clock,
+           const HostState* from = nullptr);
 
   // What the host does next: it issues `op` so that it reaches the device at `arrives`, then comes back at `next_step`.
   // nullopt: it is at the end, or waits for operations; then completed() says when it goes on.
@@ -42,6 +53,19 @@ class Frontend {
   // The op has ended: appends to `ready` what may start now. True when the host goes on, which waited for it.
   bool completed(OpId op, SubCycle now, std::vector<OpId>& ready);
 
+  // How long the host takes until it issues an operation after the one before.
+  [[nodiscard]] SubCycle delay_before(std::size_t op) const;
+  // The operation that the host issues next, and whether it waits for others before.
+  [[nodiscard]] std::uint32_t issued() const { return static_cast<std::uint32_t>(next_); }
+  // What holds an operation back but for its own arrival.
+  [[nodiscard]] bool waits_for_others(OpId op, bool has_arrived) const {
+    return missing_[op.value] > (has_arrived ? 0U : 1U);
+  }
+  // Operations that ended, if these are all before another one and none after; with those before the start.
+  [[nodiscard]] std::optional<std::uint32_t> ended_prefix() const {
+    return first_open_ == ended_ ? std::optional(ended_) : std::nullopt;
+  }
+
   [[nodiscard]] bool done() const { return left_ == 0 && next_ == program_->ops.size(); }
   [[nodiscard]] const Program& program() const { return *program_; }
   [[nodiscard]] OpTimes& times(OpId op) { return times_[op.value]; }
@@ -49,7 +73,6 @@ class Frontend {
 
  private:
   [[nodiscard]] SubCycle issue_time(const ProgramOp& op) const;
-  [[nodiscard]] SubCycle delay_before(std::size_t op) const;
   [[nodiscard]] bool waits_done(const ProgramOp& op) const;
 
   const Program* program_;
@@ -65,6 +88,10 @@ class Frontend {
   std::size_t next_ = 0;  // the op the host issues next
   std::size_t left_ = 0;  // device ops that have not ended
   bool host_waits_ = false;
+  std::uint32_t first_open_ = 0;  // the first operation that has not ended
+  std::uint32_t ended_ = 0;       // operations that have, waits of the host among them
+
+  void note_end();
 };
 
 }  // namespace weft

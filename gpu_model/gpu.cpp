@@ -36,7 +36,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
       spec_(spec),
       clock_(spec.clock),
       work_(work),
-      frontend_(*work.program, spec.launch, work.host, clock_),
+      frontend_(*work.program, spec.launch, work.host, clock_, work.from),
       l2_(spec.l2, spec.hbm, spec.clock),
       ports_(std::move(ports)),
       message_(std::move(message)),
@@ -89,7 +89,15 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   const bool talks = notice != std::numeric_limits<SubCycle>::max();
   // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
   collective_notice_ = talks ? clock_.to_time(notice + std::min(device_latency_, graph_node_)) : microseconds(20);
-  if (const auto first = frontend_.first_step()) push(*first, GpuEvent{.kind = EventKind::host_step});
+  if (work.from == nullptr) {
+    if (const auto first = frontend_.first_step()) push(*first, GpuEvent{.kind = EventKind::host_step});
+    return;
+  }
+  for (std::uint32_t i = work.from->first.value; i < work.from->issued; ++i) {
+    if (work.program->ops[i].kind == ProgramOpKind::host_wait) continue;
+    push(work.from->arrivals[i - work.from->first.value], GpuEvent{.kind = EventKind::op_arrives, .agent = i});
+  }
+  if (work.from->next_step) push(*work.from->next_step, GpuEvent{.kind = EventKind::host_step});
 }
 
 void Gpu::add_engines(const GpuEngines& engines) {

@@ -14,8 +14,9 @@
 #include "gpu_model/l2_cache.h"
 #include "gpu_model/link_ports.h"
 #include "gpu_model/unit.h"
+#include "gpu_model/wave_skip.h"
 #include "network/message_endpoint.h"
-#include "sim/engine.h"
+#include "sim/conductor.h"
 #include "sim/timing_wheel.h"
 
 namespace weft {
@@ -36,6 +37,11 @@ class Gpu final : public Chip {
   [[nodiscard]] const KernelLedger& ledger(OpId op) const { return ledgers_[op.value]; }
   [[nodiscard]] const GpuStatistics& statistics() const { return statistics_; }
   [[nodiscard]] const L2Cache& l2() const { return l2_; }
+  // What waves that were left out would have taken, on top of what was simulated.
+  [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
+  [[nodiscard]] SubCycle skip_uncertainty() const { return skip_uncertainty_; }
+  // Nothing runs, and what has ended are all operations before one and none after: how many. None: not so.
+  [[nodiscard]] std::optional<std::uint32_t> quiet() const;
   // Before the first advance(): starts with what another L2 of the same kind holds.
   void set_l2(const L2Cache& l2) { l2_ = l2; }
   [[nodiscard]] const LinkPorts& ports() const { return ports_; }
@@ -65,6 +71,10 @@ class Gpu final : public Chip {
   void end_kernel_if_drained(std::uint32_t kernel);
   void remote_stores_done(std::uint32_t count, SubCycle when);
   void account_unit(std::uint32_t unit);
+
+  // gpu_waves.cpp: waves that are left out
+  void watch_waves(const RunningKernel& kernel);
+  void leave_out_waves(RunningKernel& kernel);
 
   // gpu_clusters.cpp: clusters of blocks
   bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);
@@ -194,6 +204,9 @@ class Gpu final : public Chip {
   SubCycle sram_free_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
+  std::optional<WaveSkip> waves_;  // of the kernel that runs by itself
+  GpuProgress skipped_;
+  SubCycle skip_uncertainty_ = 0;
 };
 
 // Runs one GPU by itself, without engine or links, until nothing is left for it to do.

@@ -89,9 +89,10 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   active_.insert(std::upper_bound(active_.begin(), active_.end(), slot, before), slot);
   if (kernel.blocks == 0) {
     push(now(), GpuEvent{.kind = EventKind::op_ends, .agent = slot});
-  } else {
-    dispatch(slot);
+    return;
   }
+  dispatch(slot);
+  if (work_.skip_waves) watch_waves(running_[slot]);
 }
 
 void Gpu::end_op(std::uint32_t slot) {
@@ -214,7 +215,9 @@ void Gpu::end_block(std::uint32_t index) {
   free_blocks_.push_back(index);
   RunningKernel& kernel = running_[block.kernel];
   block.stall += now() - block.start - block.pipe_time / block.agents;
-  if (++kernel.blocks_done == kernel.blocks) {
+  ++kernel.blocks_done;
+  if (waves_) leave_out_waves(kernel);
+  if (kernel.blocks_done == kernel.blocks) {
     KernelLedger& ledger = ledgers_[kernel.op.value];
     ledger.stall = static_cast<double>(block.stall);
     ledger.held_by_pipe = block.held_by_pipe;

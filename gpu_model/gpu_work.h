@@ -10,6 +10,7 @@
 
 namespace weft {
 
+struct HostState;
 class GpuValues;
 
 // What a GPU runs. Everything outlives the GPU.
@@ -21,6 +22,10 @@ struct GpuWork {
   HostSpec host;
   PrivateParts private_parts;
   GpuValues* values = nullptr;  // where values travel; only collectives have them
+  const HostState* from = nullptr;  // null: from the beginning
+  // Kernels that run by themselves leave out blocks once they have settled (wave_skip.h); what that takes away from
+  // the end of the run is Gpu::skipped().
+  bool skip_waves = false;
 };
 
 // What communication held a kernel up with, booked while it ran: subcycles.

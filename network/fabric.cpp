@@ -104,7 +104,7 @@ Time Fabric::window() const {
   return smallest;
 }
 
-void Fabric::add_to(Engine& engine, const std::function<const Chip&(std::uint32_t node)>& chip_at) {
+void Fabric::add_to(Conductor& engine, const std::function<const Chip&(std::uint32_t node)>& chip_at) {
   for (const auto& router : routers_) engine.add_chip(topology().name(router->node()), *router);
   const auto chip = [&](std::uint32_t node) -> const Chip& {
     const TopologyNodeKind kind = topology().nodes()[node].kind;

@@ -9,7 +9,7 @@
 
 #include "network/network.h"
 #include "network/router.h"
-#include "sim/engine.h"
+#include "sim/conductor.h"
 
 namespace weft {
 
@@ -40,7 +40,7 @@ class Fabric {
   // The smallest latency of a link: the engine's window.
   [[nodiscard]] Time window() const;
   // Adds the routers, and all wires; the chips of other nodes, given by `chip_at(node)`, have been added.
-  void add_to(Engine& engine, const std::function<const Chip&(std::uint32_t node)>& chip_at);
+  void add_to(Conductor& engine, const std::function<const Chip&(std::uint32_t node)>& chip_at);
 
   // Packets in routers that wait for each other in a cycle, in words; empty when there is none.
   [[nodiscard]] std::string waiting_cycle() const;

@@ -21,7 +21,7 @@
 #include "network/aggregator.h"
 #include "network/lane.h"
 #include "network/routing.h"
-#include "sim/engine.h"
+#include "sim/conductor.h"
 #include "sim/timing_wheel.h"
 
 namespace weft {

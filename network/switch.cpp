@@ -37,11 +37,12 @@ Switch::Switch(const SwitchSpec& spec, const std::shared_ptr<const LinkTiming>& 
   for (const MulticastGroup& members : groups) {
     Group& group = groups_.emplace_back();
     group.type = members.type;
+    group.images = members.images;
     for (const GpuId gpu : members.gpus) {
       group.gpus.push_back(static_cast<std::uint16_t>(gpu.value));
       if (!is_below(gpu.value)) continue;
       const std::uint32_t port = port_to(gpu.value, 0);
-      if (group.below.empty() || group.below.back().port != port) group.below.push_back({port, 0});
+      if (group.below.empty() || group.below.back().port != port || place_.folded) group.below.push_back({port, 0});
       ++group.below.back().gpus;
       ++group.gpus_below;
     }
@@ -144,11 +145,22 @@ void Switch::multicast(const Packet& packet, std::uint32_t port) {
   Packet copy = packet;
   if (packet.kind == PacketKind::multicast_write) copy.entry = packet.destination + 1U;  // in its acknowledgements, too
   if (up) send(copy, port_to(place_.first_gpu + place_.gpus, packet.line), place);
-  for (const Branch& branch : group.below) {
+  for (std::size_t b = 0; b < group.below.size(); ++b) {
+    const Branch& branch = group.below[b];
     if (branch.port == except) continue;
     if (!place_.spine) copy.destination = static_cast<std::uint16_t>(place_.first_gpu + branch.port);
+    if (place_.folded) copy.line = group.image(packet.line, b);
     send(copy, branch.port, place);
   }
+}
+
+// The line of the multicast that another GPU sends while the one that stands for all sends this.
+LineAddress Switch::Group::image(LineAddress line, std::size_t gpu) const {
+  for (const MulticastImages& image : images) {
+    if (line < image.first || line >= image.end) continue;
+    return static_cast<LineAddress>(line + image.stride * static_cast<std::int64_t>(gpu));
+  }
+  return line;  // a flag
 }
 
 // A multicast write is acknowledged, to where it came from, when each branch has acknowledged as many.

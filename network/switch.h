@@ -16,7 +16,7 @@
 
 #include "network/reducer.h"
 #include "network/transmitter.h"
-#include "sim/engine.h"
+#include "sim/conductor.h"
 #include "sim/ids.h"
 #include "sim/timing_wheel.h"
 
@@ -36,12 +36,23 @@ struct SwitchPlace {
   std::uint32_t ports_up = 0;       // to as many spines
   std::uint32_t interleave = 1;     // lanes of a GPU, over which consecutive lines go
   bool spine = false;
+  bool folded = false;  // the one port is that of all GPUs: one of them stands for all (MulticastImages)
+};
+
+// Of GPUs that do the same, one may stand for all of a switch (gpu_model/folded_programs.h): its port is everybody's.
+// Where its multicasts go to lines from `first` to `end`, those of the GPU k places on go `stride` * k lines further,
+// and they come to this GPU, too.
+struct MulticastImages {
+  LineAddress first = 0;
+  LineAddress end = 0;
+  std::int64_t stride = 0;
 };
 
 // The GPUs that a multicast reaches, and what is summed over them.
 struct MulticastGroup {
   std::vector<GpuId> gpus;  // ascending
   DataType type = DataType::fp32;
+  std::vector<MulticastImages> images = {};  // where one GPU stands for all
 };
 
 struct SwitchStatistics {
@@ -102,6 +113,8 @@ class Switch final : public Chip {
     std::vector<std::uint16_t> gpus;
     std::uint32_t gpus_below = 0;
     DataType type = DataType::fp32;
+    std::vector<MulticastImages> images;
+    [[nodiscard]] LineAddress image(LineAddress line, std::size_t gpu) const;
     [[nodiscard]] bool goes_up() const { return gpus_below < gpus.size(); }
   };
   struct PushAcknowledge {

@@ -1,0 +1,45 @@
+// Names for regimes: equal where everything is equal that decides what happens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/system_config.h"
+#include "gpu_model/frontend.h"
+
+namespace weft {
+
+class RegimeKeys {
+ public:
+  // `communicates`: collectives move their data; else they end at once. `program` and `config` outlive it.
+  RegimeKeys(const RunConfig& config, const Program& program, bool communicates);
+
+  // Of one kernel by itself.
+  [[nodiscard]] std::string of_kernel(OpId op);
+
+  // Of the operations from state.first on, one after the other: each call takes in one more. `arrival`: when it
+  // arrives if that is known, or -1.
+  class Stretch {
+   public:
+    Stretch(RegimeKeys& keys, const HostState& state) : keys_(&keys), first_(state.first), hash_(keys.company_) {}
+    std::string add(OpId op, SubCycle arrival);
+
+   private:
+    RegimeKeys* keys_;
+    OpId first_;
+    std::string hash_;
+  };
+
+ private:
+  // The operation and those before it as far as the L2 remembers, with addresses only as they relate to each other.
+  const std::string& context_of(OpId op);
+
+  const Program* program_;
+  bool communicates_;
+  std::int64_t memory_of_cache_;       // bytes
+  std::string alone_, company_;        // hashes of the hardware
+  std::vector<std::string> contexts_;  // by op, empty: not asked for
+};
+
+}  // namespace weft

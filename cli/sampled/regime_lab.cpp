@@ -1,0 +1,215 @@
+#include "cli/sampled/regime_lab.h"
+
+#include "gpu_model/l2_warming.h"
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+// So exactly is it known which kernel moved what: less than it takes to launch the next one.
+constexpr Time kFlowStep = nanoseconds(500);
+}  // namespace
+
+RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts)
+    : config_(&config), programs_(&programs), scripts_(scripts) {}
+
+RegimeLab::~RegimeLab() = default;
+
+std::string RegimeLab::why_not_folded() const { return folded_ ? folded_->why_not() : ""; }
+
+// What the last operations touched that fit into it, in their order.
+L2Cache RegimeLab::l2_before(OpId op) {
+  if (l2_ && l2_at_ == op.value) return *l2_;
+  if (flow_ != nullptr && flow_next_ == op.value) {
+    L2Cache l2 = flow_->l2();
+    l2.rest();
+    return l2;
+  }
+  const GpuSpec& gpu = config_->system.gpu;
+  const std::vector<ProgramOp>& ops = programs_->front().ops;
+  struct Toucher {
+    std::uint32_t op = 0;
+    std::uint64_t first_block = 0;
+  };
+  std::vector<Toucher> touchers;
+  std::int64_t left = gpu.l2.bytes;
+  for (std::uint32_t i = op.value; i-- > 0 && left > 0;) {
+    Toucher toucher{i};
+    if (ops[i].kind == ProgramOpKind::kernel) {
+      const KernelProgram kernel(ops[i].kernel, gpu, ops[i].name);
+      toucher.first_block = last_blocks_of(kernel, 0, kernel.blocks(), left);
+    } else if (ops[i].kind == ProgramOpKind::collective && scripts_ != nullptr) {
+      left -= ops[i].collective.bytes.count();
+    }
+    touchers.push_back(toucher);
+  }
+  L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
+  const auto touch = [&](std::uint64_t address, std::int64_t bytes, bool communication) {
+    l2.touch({.first = static_cast<LineAddress>(address / kLineBytes),
+              .count = static_cast<std::uint32_t>((bytes + kLineBytes - 1) / kLineBytes),
+              .communication = communication},
+             true);
+  };
+  for (auto at = touchers.rbegin(); at != touchers.rend(); ++at) {
+    const ProgramOp& before = ops[at->op];
+    if (before.kind == ProgramOpKind::kernel) {
+      const KernelProgram kernel(before.kernel, gpu, before.name);
+      touch_blocks(kernel, at->first_block, kernel.blocks(), l2);
+    } else if (before.kind == ProgramOpKind::collective && scripts_ != nullptr) {
+      touch(before.collective.receive_address, before.collective.bytes.count(), true);
+    } else if (before.kind == ProgramOpKind::copy && before.copy.to_device) {
+      touch(before.copy.address, before.copy.bytes.count(), false);
+    }
+  }
+  return l2;
+}
+
+void RegimeLab::keep_l2(const L2Cache& l2, std::uint32_t next) {
+  l2_ = l2;
+  l2_->rest();
+  l2_at_ = next;
+}
+
+// The GPU that runs kernels one after the other, before `op`: one earlier if it must begin anew, since a kernel meets
+// what the one before still writes.
+void RegimeLab::start_flow_at(OpId op) {
+  if (flow_ != nullptr && flow_next_ == op.value) return;
+  const std::vector<ProgramOp>& all = programs_->front().ops;
+  const auto ops = static_cast<std::uint32_t>(all.size());
+  const bool follows = op.value > 0 && all[op.value - 1].kind != ProgramOpKind::host_wait;
+  const std::uint32_t first = op.value - (follows ? 1 : 0);
+  flow_state_ = {OpId{first}, ops, std::vector<SubCycle>(ops - first, 0), {}};
+  GpuWork work = quiet_work();
+  work.from = &flow_state_;
+  work.skip_waves = true;
+  const L2Cache l2 = l2_before(OpId{first});
+  flow_ = std::make_unique<Gpu>(GpuId{0}, config_->system.gpu, work, LinkPorts());
+  flow_->set_l2(l2);
+  flow_done_ = {};
+  if (first < op.value) flow_done_ = run_to_end_of(OpId{first});
+}
+
+GpuProgress RegimeLab::run_to_end_of(OpId op) {
+  while (flow_->times()[op.value].end < 0) {
+    const Time next = flow_->next_activity();
+    WEFT_CHECK(next != Time::max(), "a kernel by itself ends");
+    flow_->advance(next + kFlowStep);
+  }
+  flow_next_ = op.value + 1;
+  const HbmStatistics hbm = flow_->l2().hbm_statistics();
+  GpuProgress done{0, hbm.read_bytes, hbm.write_bytes, 0, flow_->statistics().unit_seconds_compute};
+  done += flow_->skipped();
+  done.memory_transactions = flow_->statistics().memory_transactions;  // those that were simulated
+  return done;
+}
+
+Regime RegimeLab::kernel(OpId op) {
+  start_flow_at(op);
+  const SubCycle uncertain = flow_->skip_uncertainty();
+  const GpuProgress done = run_to_end_of(op);
+  const GpuProgress moved = done.since(flow_done_);
+  flow_done_ = done;
+  const OpTimes& times = flow_->times()[op.value];
+  Regime regime;
+  regime.operations.push_back({times.end - times.start + moved.at, {}});
+  regime.hbm_read_bytes = moved.hbm_read_bytes;
+  regime.hbm_write_bytes = moved.hbm_write_bytes;
+  regime.unit_seconds_compute = moved.unit_seconds_compute;
+  regime.uncertainty = flow_->skip_uncertainty() - uncertain;
+  memory_transactions_ += moved.memory_transactions;
+  simulated_ += flow_->clock().to_time(times.end - times.start);
+  return regime;
+}
+
+// Collectives end at once.
+GpuWork RegimeLab::quiet_work() {
+  if (!copies_) copies_.emplace(*config_, *programs_);
+  GpuWork work = copies_->work(0);
+  for (std::size_t i = 0; i < work.scripts.size(); ++i) {
+    if (work.program->ops[i].kind == ProgramOpKind::collective) work.scripts[i] = &nothing_;
+  }
+  return work;
+}
+
+std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state) {
+  std::vector<GpuWork> work;
+  if (scripts_ == nullptr) {
+    work.push_back(quiet_work());
+    work.front().from = &state;
+    return std::make_unique<Machine>(config_->system, work);
+  }
+  if (!folded_) folded_.emplace(*config_, *programs_);
+  if (folded_->why_not().empty()) {
+    work.push_back(folded_->work());
+    work.front().from = &state;
+    return std::make_unique<Machine>(config_->system, work, folded_->multicast_groups(), CarriedValues(),
+                                     folded_->scripts().aggregation_groups(), config_->seed, config_->gpus);
+  }
+  for (std::size_t g = 0; g < programs_->size(); ++g) {
+    work.push_back(scripts_->work(g));
+    work.back().from = &state;
+  }
+  return std::make_unique<Machine>(config_->system, work, scripts_->multicast_groups(), CarriedValues(),
+                                   scripts_->aggregation_groups(), config_->seed);
+}
+
+Regime RegimeLab::company(const HostState& state) {
+  const std::unique_ptr<Machine> machine = machine_from(state);
+  machine->set_l2(l2_before(state.first));
+  const std::uint32_t end = machine->run_until_quiet(state.first.value, config_->threads);
+  if (end == state.first.value) throw InternalError("a stretch of the program that never ends");
+  Regime regime = observed(*machine, state.first.value, end);
+  keep_l2(machine->gpu(0).l2(), end);
+  return regime;
+}
+
+Regime RegimeLab::observed(const Machine& machine, std::uint32_t first, std::uint32_t end) {
+  Regime regime;
+  const Gpu& gpu = machine.gpu(0);
+  SubCycle last = 0;
+  for (std::uint32_t i = first; i < end; ++i) {
+    const OpTimes& times = gpu.times()[i];
+    regime.operations.push_back({times.end - times.start, gpu.ledger(OpId{i})});
+    last = std::max(last, times.end);
+  }
+  simulated_ += gpu.clock().to_time(last);
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    memory_transactions_ += machine.gpu(g).statistics().memory_transactions;
+  }
+  const HbmStatistics hbm = gpu.l2().hbm_statistics();
+  regime.hbm_read_bytes = hbm.read_bytes;
+  regime.hbm_write_bytes = hbm.write_bytes;
+  regime.hbm_communication_bytes =
+      gpu.statistics().communication_fetched_bytes + gpu.l2().communication_write_back_bytes();
+  regime.unit_seconds_compute = gpu.statistics().unit_seconds_compute;
+  regime.unit_seconds_communication = gpu.statistics().unit_seconds_communication;
+  for (const Machine::Link& link : machine.links()) {
+    const LaneStatistics& lane = *link.statistics;
+    regime.links.push_back({lane.payload_bytes, lane.wire_bytes, lane.packets, lane.busy.count(), lane.busiest.count(),
+                            lane.stalled.count(), lane.queue_high_water});
+    packets_ += lane.packets;
+  }
+  for (std::size_t s = 0; s < machine.switches(); ++s) {
+    const Switch& hub = machine.switch_at(s);
+    SwitchLoad load;
+    load.multicast_bytes = hub.statistics().multicast_bytes;
+    if (hub.reducer() != nullptr) {
+      const ReducerStatistics r = hub.reducer()->statistics();
+      load.reduced_bytes = r.reduced_bytes;
+      load.table_high_water_bytes = r.table_high_water_bytes;
+      load.stalled = r.stalled.count();
+      load.adders_busy = r.adders_busy.count();
+      load.entries_opened = r.entries_opened;
+      load.refused = r.refused;
+      load.wasted_replies = r.wasted_replies;
+      load.evicted = r.evicted;
+      load.timed_out = r.timed_out;
+      load.entry_seconds = r.entry_seconds;
+      for (const Time stalled : hub.reducer()->stalled_by_table()) load.stalled_by_table.push_back(stalled.count());
+    }
+    regime.switches.push_back(std::move(load));
+  }
+  return regime;
+}
+
+}  // namespace weft

@@ -1,0 +1,57 @@
+// Simulates stretches of a program in detail, each from a quiet moment on.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "cli/sampled/regime.h"
+#include "cli/sampled/symmetry.h"
+
+namespace weft {
+
+class RegimeLab {
+ public:
+  // All outlive it. `scripts`: null, collectives end at once.
+  RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts);
+  ~RegimeLab();
+  RegimeLab(const RegimeLab&) = delete;
+  RegimeLab& operator=(const RegimeLab&) = delete;
+
+  // The kernel by itself on an idle GPU, on the L2 that the operations before it leave. Waves that repeat are left out.
+  [[nodiscard]] Regime kernel(OpId op);
+  // From `state` to the next quiet moment of all GPUs; what GPU 0 did.
+  [[nodiscard]] Regime company(const HostState& state);
+
+  [[nodiscard]] std::int64_t memory_transactions() const { return memory_transactions_; }
+  [[nodiscard]] std::int64_t packets() const { return packets_; }
+  // Simulated time, in detail.
+  [[nodiscard]] Time simulated() const { return simulated_; }
+  // Why not one GPU stands for all, in words; empty: it does, or nothing was asked for that needs more.
+  [[nodiscard]] std::string why_not_folded() const;
+
+ private:
+  L2Cache l2_before(OpId op);
+  void keep_l2(const L2Cache& l2, std::uint32_t next);
+  [[nodiscard]] GpuWork quiet_work();
+  void start_flow_at(OpId op);
+  GpuProgress run_to_end_of(OpId op);
+  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state);
+  Regime observed(const Machine& machine, std::uint32_t first, std::uint32_t end);
+
+  const RunConfig* config_;
+  const std::vector<Program>* programs_;
+  const Scripts* scripts_;
+  std::optional<FoldedMachine> folded_;
+  ScriptedKernel nothing_;
+  std::optional<Scripts> copies_;  // where collectives end at once
+  std::optional<L2Cache> l2_;      // as left before operation l2_at_
+  std::uint32_t l2_at_ = 0;
+  std::unique_ptr<Gpu> flow_;  // runs kernels by themselves, one after the other
+  HostState flow_state_;
+  std::uint32_t flow_next_ = 0;  // the operation after those that have run
+  GpuProgress flow_done_;        // by those
+  std::int64_t memory_transactions_ = 0, packets_ = 0;
+  Time simulated_;
+};
+
+}  // namespace weft

@@ -1,0 +1,148 @@
+#include "cli/sampled/regime_memory.h"
+
+#include <sqlite3.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "sim/error.h"
+
+namespace weft {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr int kWaitForOthersMs = 10000;
+
+struct Statement {
+  sqlite3_stmt* handle = nullptr;
+  Statement(sqlite3* database, const char* sql) { sqlite3_prepare_v2(database, sql, -1, &handle, nullptr); }
+  ~Statement() { sqlite3_finalize(handle); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  void bind(int place, const std::string& blob) const {
+    sqlite3_bind_blob(handle, place, blob.data(), static_cast<int>(blob.size()), SQLITE_STATIC);
+  }
+  void bind(int place, std::int64_t number) const { sqlite3_bind_int64(handle, place, number); }
+  [[nodiscard]] bool row() const { return sqlite3_step(handle) == SQLITE_ROW; }
+  bool run() const {
+    const int done = sqlite3_step(handle);
+    sqlite3_reset(handle);
+    return done == SQLITE_DONE;
+  }
+};
+
+std::int64_t seconds_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+struct RegimeMemory::Database {
+  sqlite3* handle = nullptr;
+  explicit Database(const fs::path& file) {
+    std::error_code ignored;
+    if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
+    if (sqlite3_open(file.c_str(), &handle) != SQLITE_OK) return;
+    sqlite3_busy_timeout(handle, kWaitForOthersMs);
+    good = run("PRAGMA journal_mode = WAL") && run("PRAGMA synchronous = NORMAL") &&
+           run("CREATE TABLE IF NOT EXISTS regimes (key BLOB PRIMARY KEY, regime BLOB NOT NULL, used INTEGER NOT NULL) "
+               "WITHOUT ROWID");
+  }
+  ~Database() { sqlite3_close(handle); }
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+  [[nodiscard]] bool run(const char* sql) const {
+    return sqlite3_exec(handle, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
+  }
+  bool good = false;
+};
+
+std::optional<fs::path> regime_file() {
+  if (const char* named = std::getenv("WEFT_REGIMES"); named != nullptr) {
+    return *named == '\0' ? std::nullopt : std::optional<fs::path>(named);
+  }
+  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0') {
+    return fs::path(cache) / "weft" / "regimes.sqlite";
+  }
+  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
+    return fs::path(home) / ".cache" / "weft" / "regimes.sqlite";
+  }
+  return std::nullopt;
+}
+
+RegimeMemory::RegimeMemory(const std::optional<fs::path>& file) {
+  if (!file) return;
+  database_ = std::make_unique<Database>(*file);
+  if (!database_->good) database_.reset();
+}
+
+RegimeMemory::~RegimeMemory() {
+  if (database_ != nullptr) write();
+}
+
+const Regime* RegimeMemory::find(const std::string& key) {
+  if (const auto at = known_.find(key); at != known_.end()) {
+    if (at->second != nullptr) ++reused_;
+    return at->second.get();
+  }
+  std::unique_ptr<Regime>& found = known_[key];
+  if (database_ == nullptr) return nullptr;
+  const Statement select(database_->handle, "SELECT regime FROM regimes WHERE key = ?");
+  select.bind(1, key);
+  if (!select.row()) return nullptr;
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(select.handle, 0));
+  try {
+    found = std::make_unique<Regime>(
+        regime_from_bytes({data, static_cast<std::size_t>(sqlite3_column_bytes(select.handle, 0))}));
+  } catch (const InternalError&) {  // somebody else's file: as if it was not there
+    return nullptr;
+  }
+  read_.push_back(key);
+  ++reused_;
+  return found.get();
+}
+
+const Regime& RegimeMemory::add(const std::string& key, Regime regime) {
+  fresh_.push_back(key);
+  std::unique_ptr<Regime>& place = known_[key];
+  place = std::make_unique<Regime>(std::move(regime));
+  return *place;
+}
+
+void RegimeMemory::write() {
+  if (fresh_.empty() && read_.empty()) return;
+  if (!database_->run("BEGIN IMMEDIATE")) return;
+  const std::int64_t now = seconds_now();
+  {
+    const Statement insert(database_->handle, "INSERT OR REPLACE INTO regimes VALUES (?, ?, ?)");
+    for (const std::string& key : fresh_) {
+      const std::string bytes = to_bytes(*known_.at(key));
+      insert.bind(1, key);
+      insert.bind(2, bytes);
+      insert.bind(3, now);
+      if (!insert.run()) break;
+    }
+    // By days: most runs read without writing.
+    constexpr std::int64_t kDay = 86400;
+    const Statement touch(database_->handle, "UPDATE regimes SET used = ? WHERE key = ? AND used < ?");
+    for (const std::string& key : read_) {
+      touch.bind(1, now);
+      touch.bind(2, key);
+      touch.bind(3, now - kDay);
+      touch.run();
+    }
+    const Statement size(database_->handle, "SELECT total(length(regime)), count(*) FROM regimes");
+    if (!fresh_.empty() && size.row() && sqlite3_column_int64(size.handle, 0) > kMostBytes) {
+      const Statement forget(database_->handle,
+                             "DELETE FROM regimes WHERE key IN (SELECT key FROM regimes ORDER BY used LIMIT ?)");
+      forget.bind(1, sqlite3_column_int64(size.handle, 1) / 4);
+      forget.run();
+    }
+  }
+  static_cast<void>(database_->run("COMMIT"));
+}
+
+}  // namespace weft

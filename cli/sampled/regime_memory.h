@@ -1,0 +1,48 @@
+// Regimes that were simulated before, in this run, in others, in other processes: a file that all of them share.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "cli/sampled/regime.h"
+
+namespace weft {
+
+// Where regimes are kept: WEFT_REGIMES names the file, and keeps none when it is empty; else regimes.sqlite in
+// $XDG_CACHE_HOME/weft or ~/.cache/weft. None: nowhere.
+[[nodiscard]] std::optional<std::filesystem::path> regime_file();
+
+class RegimeMemory {
+ public:
+  // Reads what is in `file` and adds to it at the end. A file that cannot be used is done without: it is a cache.
+  explicit RegimeMemory(const std::optional<std::filesystem::path>& file);
+  // Writes what is new, in one transaction.
+  ~RegimeMemory();
+  RegimeMemory(const RegimeMemory&) = delete;
+  RegimeMemory& operator=(const RegimeMemory&) = delete;
+
+  // Null: it is not known. The pointer stays.
+  [[nodiscard]] const Regime* find(const std::string& key);
+  const Regime& add(const std::string& key, Regime regime);
+
+  [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(fresh_.size()); }
+  [[nodiscard]] std::int64_t reused() const { return reused_; }
+
+  // Beyond this, the regimes that were not used for longest are forgotten.
+  static constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
+
+ private:
+  struct Database;
+  void write();
+
+  std::unique_ptr<Database> database_;  // null: only in this process
+  std::unordered_map<std::string, std::unique_ptr<Regime>> known_;
+  std::vector<std::string> fresh_, read_;  // keys: simulated here, found in the file
+  std::int64_t reused_ = 0;
+};
+
+}  // namespace weft

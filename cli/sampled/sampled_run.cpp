@@ -1,0 +1,51 @@
+#include "cli/sampled/sampled_run.h"
+
+#include <fmt/format.h>
+
+#include "cli/sampled/sampled_gather.h"
+#include "cli/sampled/sampled_timeline.h"
+
+namespace weft {
+
+std::string why_not_sampled(const RunConfig& config, const std::vector<Program>& programs) {
+  if (config.functional) return "values travel";
+  return why_programs_differ(programs);
+}
+
+void simulate_sampled(const RunConfig& config, const std::vector<Program>& programs, const Scripts& scripts,
+                      const std::vector<DemandFit>& fits,
+                      const std::function<void(double, const std::string&)>& progress, RunResult& result) {
+  const auto stage = [&](double from, double to, const char* name) -> std::function<void(double)> {
+    if (!progress) return {};
+    return [&progress, from, to, name](double share) { progress(from + (to - from) * share, name); };
+  };
+  RegimeMemory memory(regime_file());
+  RegimeLab quiet_lab(config, programs, nullptr);
+  SampledTimeline quiet(config, programs.front(), false, memory, quiet_lab);
+  quiet.run(stage(0.2, 0.5, "without communication"));
+  RegimeLab lab(config, programs, &scripts);
+  SampledTimeline timeline(config, programs.front(), true, memory, lab);
+  timeline.run(stage(0.5, 1, "simulating"));
+  gather_sampled(config, programs, scripts, fits, quiet, timeline, result);
+
+  const double end = to_seconds(timeline.clock().to_time(timeline.end()));
+  const double simulated = to_seconds(lab.simulated());
+  result.engine.simulated_s = end;
+  result.engine.memory_transactions += quiet_lab.memory_transactions() + lab.memory_transactions();
+  result.engine.packets = lab.packets();
+  result.engine.skipped_fraction = end > 0 ? std::max(0.0, 1 - simulated / end) : 0;
+  const double uncertain = to_seconds(timeline.clock().to_time(timeline.sum().uncertainty));
+  result.engine.sampling_error_estimate = end > 0 ? 2 * uncertain / end : 0;
+  result.notes.push_back(fmt::format("Sampled: {} stretches simulated in detail, {} times what is known was used.",
+                                     memory.simulated(), memory.reused()));
+  if (const std::string why = lab.why_not_folded(); !why.empty() && programs.size() > 1) {
+    result.notes.push_back(fmt::format("Every GPU was simulated by itself: {}.", why));
+  } else if (programs.size() > 1) {
+    result.notes.push_back(
+        fmt::format("One GPU stands for all {}: their programs and their places in the network are "
+                    "the same. Messages are cut so that all have the same share.",
+                    programs.size()));
+  }
+}
+
+}  // namespace weft

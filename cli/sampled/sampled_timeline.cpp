@@ -1,0 +1,241 @@
+#include "cli/sampled/sampled_timeline.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/error.h"
+
+namespace weft {
+
+namespace {
+
+constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max();
+// The longest stretch that is looked for, in operations.
+constexpr std::uint32_t kMostOperations = 1U << 20;
+
+void add(const LinkLoad& more, LinkLoad& sum) {
+  sum.payload_bytes += more.payload_bytes;
+  sum.wire_bytes += more.wire_bytes;
+  sum.packets += more.packets;
+  sum.busy += more.busy;
+  sum.busiest = std::max(sum.busiest, more.busiest);
+  sum.stalled += more.stalled;
+  sum.queue_high_water = std::max(sum.queue_high_water, more.queue_high_water);
+}
+
+void add(const SwitchLoad& more, SwitchLoad& sum) {
+  sum.reduced_bytes += more.reduced_bytes;
+  sum.multicast_bytes += more.multicast_bytes;
+  sum.table_high_water_bytes = std::max(sum.table_high_water_bytes, more.table_high_water_bytes);
+  sum.stalled += more.stalled;
+  sum.adders_busy += more.adders_busy;
+  sum.entries_opened += more.entries_opened;
+  sum.refused += more.refused;
+  sum.wasted_replies += more.wasted_replies;
+  sum.evicted += more.evicted;
+  sum.timed_out += more.timed_out;
+  sum.entry_seconds += more.entry_seconds;
+  sum.stalled_by_table.resize(std::max(sum.stalled_by_table.size(), more.stalled_by_table.size()), 0);
+  for (std::size_t i = 0; i < more.stalled_by_table.size(); ++i) sum.stalled_by_table[i] += more.stalled_by_table[i];
+}
+
+}  // namespace
+
+SampledTimeline::SampledTimeline(const RunConfig& config, const Program& program, bool communicates,
+                                 RegimeMemory& memory, RegimeLab& lab)
+    : program_(&program),
+      communicates_(communicates),
+      clock_(config.system.gpu.clock),
+      frontend_(program, config.system.gpu.launch, config.host, clock_),
+      keys_(config, program, communicates),
+      memory_(&memory),
+      lab_(&lab),
+      device_latency_(clock_.to_subcycles(config.system.gpu.launch.device_latency)),
+      graph_node_(config.host.cuda_graph ? clock_.to_subcycles(config.system.gpu.launch.graph_node) : device_latency_),
+      host_to_device_(clock_.to_subcycles(config.system.gpu.launch.host_to_device)),
+      durations_(program.ops.size(), -1),
+      arrivals_(program.ops.size(), -1),
+      has_arrived_(program.ops.size(), false),
+      streams_(program.priorities.size()),
+      heads_(program.priorities.size(), 0),
+      ledgers_(program.ops.size()) {
+  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
+    if (program.ops[i].kind != ProgramOpKind::host_wait) streams_[program.ops[i].stream.value].push_back(i);
+  }
+  next_host_step_ = frontend_.first_step();
+  if (next_host_step_) push(*next_host_step_, EventKind::host_step);
+}
+
+void SampledTimeline::push(SubCycle at, EventKind kind, std::uint32_t op) { events_.push({at, pushed_++, kind, op}); }
+
+void SampledTimeline::run(const std::function<void(double)>& progress) {
+  std::size_t handled = 0;
+  while (!events_.empty()) {
+    const SubCycle now = events_.top().at;
+    while (!events_.empty() && events_.top().at == now) {
+      const Event event = events_.top();
+      events_.pop();
+      handle(event, now);
+    }
+    if (waiting_to_start_ > 0 && running_ == 0) take_stretch(now);
+    if (progress && ++handled % 16 == 0) {
+      progress(static_cast<double>(frontend_.ended_prefix().value_or(0)) / static_cast<double>(program_->ops.size()));
+    }
+  }
+  WEFT_CHECK(frontend_.done(), "a program in samples comes to its end");
+}
+
+void SampledTimeline::handle(const Event& event, SubCycle now) {
+  const OpId op{event.op};
+  switch (event.kind) {
+    case EventKind::host_step:
+      host_step(now);
+      return;
+    case EventKind::arrives:
+      has_arrived_[op.value] = true;
+      if (frontend_.arrived(op)) make_ready(op, now);
+      return;
+    case EventKind::starts:
+      frontend_.times(op).start = now;
+      push(now + durations_[op.value], EventKind::ends, op.value);
+      return;
+    case EventKind::ends: {
+      end_ = std::max(end_, now);
+      --running_;
+      ready_.clear();
+      ++heads_[program_->ops[op.value].stream.value];
+      if (frontend_.completed(op, now, ready_)) {
+        next_host_step_ = now + host_to_device_;
+        push(*next_host_step_, EventKind::host_step);
+      }
+      for (const OpId next : std::vector<OpId>(ready_)) make_ready(next, now);
+      return;
+    }
+  }
+}
+
+void SampledTimeline::host_step(SubCycle now) {
+  const auto issue = frontend_.step(now);
+  next_host_step_ = issue ? issue->next_step : std::nullopt;
+  if (!issue) return;
+  if (issue->op) {
+    arrivals_[issue->op->value] = issue->arrives;
+    push(issue->arrives, EventKind::arrives, issue->op->value);
+  }
+  if (next_host_step_) push(*next_host_step_, EventKind::host_step);
+}
+
+void SampledTimeline::make_ready(OpId op, SubCycle now) {
+  const ProgramOp& described = program_->ops[op.value];
+  const SubCycle latency = frontend_.follows_in_graph(op) ? graph_node_ : device_latency_;
+  push(now + latency + clock_.to_subcycles(described.start_delay), EventKind::starts, op.value);
+  if (durations_[op.value] < 0) ++waiting_to_start_;
+}
+
+HostState SampledTimeline::state_at(SubCycle now) const {
+  const auto first = frontend_.ended_prefix();
+  WEFT_CHECK(first.has_value(), "at a quiet moment operations have ended in order");
+  HostState state{OpId{*first}, frontend_.issued(), {}, {}};
+  for (std::uint32_t i = *first; i < state.issued; ++i) {
+    state.arrivals.push_back(has_arrived_[i] ? 0 : std::max<SubCycle>(arrivals_[i] - now, 0));
+  }
+  if (next_host_step_) state.next_step = *next_host_step_ - now;
+  return state;
+}
+
+// Relative to now; -1: not known, the host waits before.
+SubCycle SampledTimeline::arrival_of(std::uint32_t op, SubCycle now) const {
+  if (arrivals_[op] >= 0) return has_arrived_[op] ? 0 : std::max<SubCycle>(arrivals_[op] - now, 0);
+  if (!next_host_step_) return -1;
+  SubCycle at = *next_host_step_;
+  for (std::uint32_t i = frontend_.issued(); i < op; ++i) {
+    if (program_->ops[i].kind == ProgramOpKind::host_wait) return -1;
+    at += frontend_.delay_before(i + 1);
+  }
+  return at + host_to_device_ - now;
+}
+
+// When something else gets ready beside `first`, by itself the only one that is: relative to now.
+SubCycle SampledTimeline::company_from(OpId first, SubCycle now) {
+  SubCycle earliest = kNever;
+  for (std::size_t s = 0; s < streams_.size(); ++s) {
+    if (s == program_->ops[first.value].stream.value || heads_[s] == streams_[s].size()) continue;
+    const std::uint32_t head = streams_[s][heads_[s]];
+    if (frontend_.waits_for_others(OpId{head}, has_arrived_[head])) continue;
+    const SubCycle arrives = arrival_of(head, now);
+    if (arrives >= 0) earliest = std::min(earliest, arrives);
+  }
+  return earliest;
+}
+
+// Nothing runs and something is about to start: what follows is known up to the next such moment, or is simulated.
+void SampledTimeline::take_stretch(SubCycle now) {
+  const HostState state = state_at(now);
+  const ProgramOp& first = program_->ops[state.first.value];
+  const bool alone = waiting_to_start_ == 1 && first.kind != ProgramOpKind::host_wait;
+  if (alone && first.kind == ProgramOpKind::kernel) {
+    const SubCycle company = company_from(state.first, now);
+    const std::string key = keys_.of_kernel(state.first);
+    const Regime* regime = memory_->find(key);
+    if (regime == nullptr && company == kNever) regime = &memory_->add(key, lab_->kernel(state.first));
+    const SubCycle latency = frontend_.follows_in_graph(state.first) ? graph_node_ : device_latency_;
+    if (regime != nullptr && latency + regime->operations.front().duration <= company) {
+      apply(*regime, state.first.value, now);
+      return;
+    }
+  }
+  if (alone && first.kind == ProgramOpKind::collective && !communicates_) {  // it ends at once
+    durations_[state.first.value] = 0;
+    waiting_to_start_ = 0;
+    running_ = 1;
+    return;
+  }
+  const Regime* regime = known_stretch(state, now);
+  apply(regime != nullptr ? *regime : simulated_stretch(state, now), state.first.value, now);
+}
+
+const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle now) {
+  RegimeKeys::Stretch stretch(keys_, state);
+  const std::uint32_t end =
+      std::min<std::uint32_t>(static_cast<std::uint32_t>(program_->ops.size()), state.first.value + kMostOperations);
+  for (std::uint32_t i = state.first.value; i < end; ++i) {
+    if (const Regime* regime = memory_->find(stretch.add(OpId{i}, arrival_of(i, now)))) return regime;
+  }
+  return nullptr;
+}
+
+const Regime& SampledTimeline::simulated_stretch(const HostState& state, SubCycle now) {
+  Regime regime = lab_->company(state);
+  RegimeKeys::Stretch stretch(keys_, state);
+  std::string key;
+  for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
+    key = stretch.add(OpId{state.first.value + i}, arrival_of(state.first.value + i, now));
+  }
+  return memory_->add(key, std::move(regime));
+}
+
+void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle now) {
+  SubCycle longest = 0;
+  for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
+    durations_[first + i] = regime.operations[i].duration;
+    ledgers_[first + i] = regime.operations[i].ledger;
+    longest = std::max(longest, regime.operations[i].duration);
+    if (program_->ops[first + i].kind != ProgramOpKind::host_wait) ++running_;
+  }
+  waiting_to_start_ = 0;
+  sum_.hbm_read_bytes += regime.hbm_read_bytes;
+  sum_.hbm_write_bytes += regime.hbm_write_bytes;
+  sum_.hbm_communication_bytes += regime.hbm_communication_bytes;
+  sum_.unit_seconds_compute += regime.unit_seconds_compute;
+  sum_.unit_seconds_communication += regime.unit_seconds_communication;
+  sum_.uncertainty =
+      static_cast<SubCycle>(std::hypot(static_cast<double>(sum_.uncertainty), static_cast<double>(regime.uncertainty)));
+  sum_.links.resize(std::max(sum_.links.size(), regime.links.size()));
+  for (std::size_t i = 0; i < regime.links.size(); ++i) add(regime.links[i], sum_.links[i]);
+  sum_.switches.resize(std::max(sum_.switches.size(), regime.switches.size()));
+  for (std::size_t i = 0; i < regime.switches.size(); ++i) add(regime.switches[i], sum_.switches[i]);
+  traffic_.push_back({now, now + longest, regime.hbm_read_bytes + regime.hbm_write_bytes});
+}
+
+}  // namespace weft

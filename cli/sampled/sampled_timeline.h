@@ -1,0 +1,83 @@
+// A program operation by operation: what each takes is known from where the same was simulated in detail, or is
+// simulated now. Host, streams and launches go their way as in the detailed model; it is the same code.
+#pragma once
+
+#include <queue>
+#include <vector>
+
+#include "cli/sampled/regime_key.h"
+#include "cli/sampled/regime_lab.h"
+#include "cli/sampled/regime_memory.h"
+
+namespace weft {
+
+class SampledTimeline {
+ public:
+  // All outlive it.
+  SampledTimeline(const RunConfig& config, const Program& program, bool communicates, RegimeMemory& memory,
+                  RegimeLab& lab);
+
+  // To the end. `progress` sees the share of operations that have ended; may be empty.
+  void run(const std::function<void(double)>& progress);
+
+  [[nodiscard]] const std::vector<OpTimes>& times() const { return frontend_.all_times(); }
+  [[nodiscard]] const KernelLedger& ledger(std::size_t op) const { return ledgers_[op]; }
+  [[nodiscard]] const ClockDomain& clock() const { return clock_; }
+  [[nodiscard]] SubCycle end() const { return end_; }
+  // What all stretches did together, of one GPU. Its operations are left empty.
+  [[nodiscard]] const Regime& sum() const { return sum_; }
+  // HBM bytes from one moment to another.
+  struct Traffic {
+    SubCycle from = 0, to = 0;
+    std::int64_t hbm_bytes = 0;
+  };
+  [[nodiscard]] const std::vector<Traffic>& traffic() const { return traffic_; }
+
+ private:
+  enum class EventKind { host_step, arrives, starts, ends };
+  struct Event {
+    SubCycle at = 0;
+    std::uint64_t number = 0;
+    EventKind kind = EventKind::host_step;
+    std::uint32_t op = 0;
+    bool operator>(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
+  };
+
+  void push(SubCycle at, EventKind kind, std::uint32_t op = 0);
+  void handle(const Event& event, SubCycle now);
+  void host_step(SubCycle now);
+  void make_ready(OpId op, SubCycle now);
+  void take_stretch(SubCycle now);
+  [[nodiscard]] HostState state_at(SubCycle now) const;
+  [[nodiscard]] SubCycle company_from(OpId first, SubCycle now);
+  [[nodiscard]] SubCycle arrival_of(std::uint32_t op, SubCycle now) const;
+  const Regime* known_stretch(const HostState& state, SubCycle now);
+  const Regime& simulated_stretch(const HostState& state, SubCycle now);
+  void apply(const Regime& regime, std::uint32_t first, SubCycle now);
+
+  const Program* program_;
+  bool communicates_;
+  ClockDomain clock_;
+  Frontend frontend_;
+  RegimeKeys keys_;
+  RegimeMemory* memory_;
+  RegimeLab* lab_;
+  SubCycle device_latency_, graph_node_, host_to_device_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::uint64_t pushed_ = 0;
+  std::vector<SubCycle> durations_;  // by op, -1: not known yet
+  std::vector<SubCycle> arrivals_;   // by op, -1: not issued yet
+  std::vector<bool> has_arrived_;
+  std::vector<std::vector<std::uint32_t>> streams_;  // operations of each
+  std::vector<std::size_t> heads_;                   // by stream, the first that has not ended
+  std::optional<SubCycle> next_host_step_;
+  std::vector<OpId> ready_;
+  std::uint32_t waiting_to_start_ = 0;  // ready, without a duration
+  std::uint32_t running_ = 0;           // with one, and not through
+  std::vector<KernelLedger> ledgers_;
+  Regime sum_;
+  std::vector<Traffic> traffic_;
+  SubCycle end_ = 0;
+};
+
+}  // namespace weft

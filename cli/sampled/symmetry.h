@@ -1,0 +1,42 @@
+// GPUs that do the same at the same time: found out, not assumed.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/machine.h"
+#include "cli/programs.h"
+
+namespace weft {
+
+// Why the programs differ, in words; empty: they are the same but for the GPU.
+[[nodiscard]] std::string why_programs_differ(const std::vector<Program>& programs);
+
+// One GPU for all of a node behind switches, with its part of the collectives. All ranks must have the same share of a
+// message: it is cut into equal chunks, where the library's leave some ranks or channels less to do, and is rounded up.
+class FoldedMachine {
+ public:
+  // `programs` are the same. Throws nothing that Scripts does not.
+  FoldedMachine(RunConfig config, const std::vector<Program>& programs);
+
+  // Why GPUs must be simulated one by one, in words; empty: one is enough.
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+  [[nodiscard]] GpuWork work() const;
+  [[nodiscard]] const Scripts& scripts() const { return *scripts_; }
+  [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
+
+ private:
+  void round_messages(const RunConfig& config);
+  void fold_collectives();
+
+  std::vector<Program> programs_;  // with rounded messages
+  std::optional<Scripts> scripts_;
+  std::deque<ScriptedKernel> kernels_;
+  std::vector<const ScriptedKernel*> folded_;  // by op
+  std::vector<MulticastGroup> multicast_groups_;
+  std::string why_not_;
+};
+
+}  // namespace weft

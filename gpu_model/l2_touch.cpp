@@ -1,0 +1,40 @@
+// What a cache holds, without the time it took to get there: for parts of a run that are not simulated.
+#include "gpu_model/l2_cache.h"
+
+namespace weft {
+
+void L2Cache::touch(const Lines& lines, bool written) {
+  const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
+  L2Tags& all = tags(lines.communication);
+  const auto touch_line = [&](Place at, std::uint32_t sectors) {
+    L2Tags::Address address = all.address(at.slice, at.line);
+    L2Tags::Way* way = all.find(address);
+    if (way == nullptr) way = all.insert(address, at.slice, at.line).way;
+    *way |= sectors << 4;
+    if (written) *way = (*way & ~L2Tags::kCommunication) | sectors | owner;
+  };
+  for (std::uint32_t from = 0; from < lines.count;) {
+    const Place at = place(lines.first + from);
+    const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
+    if (written && far_copies_) drop_copies(at, lines, from, to);
+    const bool all_sectors = sectors_of(lines, from) == 15 && sectors_of(lines, to - 1) == 15;
+    L2Tags::Row row;
+    if (to - from == kChunkLines && all_sectors) row = all.row(all.address(at.slice, at.line));
+    if (row.ways != nullptr) {
+      *row.ways |= L2Tags::kValid;
+      if (written) *row.ways = (*row.ways & ~L2Tags::kCommunication) | (L2Tags::kDirty | owner);
+    } else {
+      for (std::uint32_t i = from; i < to; ++i) touch_line({at.slice, at.line + i - from}, sectors_of(lines, i));
+    }
+    // Which half asked is not known: every second chunk is read from the other one.
+    if (!written && keeps_copies(lines.communication) && (at.line >> kChunkShift) % 2 == 1) {
+      for (std::uint32_t i = from; i < to; ++i) {
+        const Place copy = copy_of(at);
+        touch_line({copy.slice, copy.line + i - from}, 15);
+      }
+    }
+    from = to;
+  }
+}
+
+}  // namespace weft

@@ -1,0 +1,179 @@
+#include "sim/conductor.h"
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <exception>
+#include <thread>
+
+#include "sim/error.h"
+
+namespace weft {
+
+// Runs the chips of one window on all threads: chips are taken from a shared counter, so order varies, results do not.
+class Conductor::Workers {
+ public:
+  explicit Workers(std::uint32_t threads) : gate_(static_cast<std::ptrdiff_t>(threads)) {
+    for (std::uint32_t i = 1; i < threads; ++i) helpers_.emplace_back([this] { helper(); });
+  }
+  ~Workers() {
+    stop_ = true;
+    if (!helpers_.empty()) gate_.arrive_and_wait();
+  }
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  void advance(const std::vector<Chip*>& chips, Time until) {
+    if (helpers_.empty() || chips.size() < 2) {
+      for (Chip* chip : chips) chip->advance(until);
+      return;
+    }
+    chips_ = &chips;
+    until_ = until;
+    taken_ = 0;
+    gate_.arrive_and_wait();
+    work();
+    gate_.arrive_and_wait();
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+  }
+
+ private:
+  void helper() {
+    for (;;) {
+      gate_.arrive_and_wait();
+      if (stop_) return;
+      work();
+      gate_.arrive_and_wait();
+    }
+  }
+  void work() {
+    try {
+      for (std::size_t i = taken_++; i < chips_->size(); i = taken_++) (*chips_)[i]->advance(until_);
+    } catch (...) {
+      if (!failed_.exchange(true)) failure_ = std::current_exception();
+    }
+  }
+
+  std::barrier<> gate_;
+  const std::vector<Chip*>* chips_ = nullptr;
+  Time until_;
+  std::atomic<std::size_t> taken_{0};
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;
+  std::vector<std::jthread> helpers_;  // last: they use all of the above
+};
+
+Conductor::Conductor(const EngineSpec& spec) : spec_(spec), workers_(std::make_unique<Workers>(spec.threads)) {
+  WEFT_CHECK(spec.window > Time(0) && spec.threads > 0, "an engine needs a window and a thread");
+}
+
+Conductor::~Conductor() = default;
+
+void Conductor::add_chip(const std::string& name, Chip& chip) {
+  numbers_.emplace(&chip, static_cast<std::uint32_t>(chips_.size()));
+  chips_.push_back(std::make_unique<ChipEntry>(ChipEntry{name, &chip}));
+}
+
+void Conductor::add_wire(WireBase& wire, const Chip& sender, const Chip& receiver) {
+  const std::uint32_t from = number_of(sender);
+  const std::uint32_t to = number_of(receiver);
+  chips_[from]->wires.push_back(&wire);
+  chips_[to]->wires.push_back(&wire);
+  wire.note_in(chips_[from]->used, to);
+}
+
+EngineStatistics Conductor::run_until(const std::function<bool(Time)>& enough) {
+  begin();
+  while (step()) {
+    if (enough && enough(statistics_.end)) break;
+  }
+  return statistics_;
+}
+
+std::uint32_t Conductor::number_of(const Chip& chip) const {
+  const auto at = numbers_.find(&chip);
+  WEFT_CHECK(at != numbers_.end(), "a wire's chip was not added");
+  return at->second;
+}
+
+void Conductor::begin() {
+  WEFT_CHECK(!chips_.empty(), "an engine needs a chip");
+  for (const auto& entry : chips_) own_.push_back(entry->chip->next_activity());
+  inbox_.assign(chips_.size(), Time::max());
+  block_due_.assign((chips_.size() + kBlock - 1) / kBlock, Time::max());
+  for (std::uint32_t i = 0; i < own_.size(); ++i) expect(i, own_[i]);
+}
+
+void Conductor::expect(std::uint32_t chip, Time when) {
+  Time& due = block_due_[chip / kBlock];
+  due = std::min(due, when);
+}
+
+bool Conductor::step() {
+  const Time next = next_wake();
+  if (next == Time::max()) return false;
+  run_window(std::max(statistics_.end, next));  // when all sleep, time jumps
+  return true;
+}
+
+Time Conductor::next_wake() const {
+  Time next = Time::max();
+  for (const Time due : block_due_) next = std::min(next, due);
+  return next;
+}
+
+// Before this time no message can be sent.
+Time Conductor::first_message(Time start) const {
+  Time first = Time::max();
+  for (const auto& entry : chips_) {
+    first = std::min(first, entry->chip->silent_until(start));
+    if (first <= start) return start;
+  }
+  // Who is silent answers what it receives.
+  for (const Time arrival : inbox_) first = std::min(first, std::max(start, arrival));
+  return first == Time::max() ? start : first;
+}
+
+// Takes those of a block that have something to do before `end`; the others are what it is due for.
+void Conductor::wake_block(std::uint32_t block, Time end) {
+  Time& due = block_due_[block];
+  due = Time::max();
+  const auto behind = std::min(static_cast<std::uint32_t>(own_.size()), (block + 1) * kBlock);
+  for (std::uint32_t i = block * kBlock; i < behind; ++i) {
+    const Time next = std::min(own_[i], inbox_[i]);
+    if (next >= end) {
+      due = std::min(due, next);
+      continue;
+    }
+    awake_.push_back(i);
+    active_.push_back(chips_[i]->chip);
+  }
+}
+
+void Conductor::run_window(Time start) {
+  const Time end = (spec_.long_windows ? std::max(start, first_message(start)) : start) + spec_.window;
+  active_.clear();
+  awake_.clear();
+  for (std::uint32_t block = 0; block < block_due_.size(); ++block) {
+    if (block_due_[block] < end) wake_block(block, end);
+  }
+  workers_->advance(active_, end);
+  for (const std::uint32_t i : awake_) {
+    inbox_[i] = Time::max();
+    own_[i] = chips_[i]->chip->next_activity();
+    expect(i, own_[i]);
+  }
+  for (const std::uint32_t i : awake_) {
+    for (WireBase* wire : chips_[i]->used) {
+      Time& arrives = inbox_[wire->receiver()];
+      arrives = std::min(arrives, wire->flip());
+      expect(wire->receiver(), arrives);
+    }
+    chips_[i]->used.clear();
+  }
+  ++statistics_.windows;
+  statistics_.end = end;
+}
+
+}  // namespace weft
