@@ -257,7 +257,8 @@ std::vector<Machine::Link> Machine::links() const {
       const LinkId link = topology.out(n, p);
       std::uint32_t& number = lanes_to[topology.to(link)];
       for (std::uint32_t lane = 0; lane < topology.cables()[link.cable].lanes; ++lane) {
-        links.push_back({fmt::format("{}.{}", topology.name(link), number++), &statistics(n, p, lane)});
+        links.push_back(
+            {fmt::format("{}.{}", topology.name(link), number++), &statistics(n, p, lane), link, fabric_->load(link)});
       }
     }
   }

@@ -186,6 +186,7 @@ class TraceBuilder {
     track->mutable_counter()->set_unit_name(counter.unit);
     emit(std::move(packet));
     for (std::size_t i = 0; i < counter.values.size(); ++i) {
+      if (i > 0 && counter.values[i] == counter.values[i - 1]) continue;  // it holds until the next one
       pb::TracePacket sample;
       sample.set_timestamp(trace_ns(static_cast<double>(i) * counter.period_s));
       sample.mutable_track_event()->set_type(pb::TrackEvent::TYPE_COUNTER);

@@ -35,6 +35,8 @@ class Gpu final : public Chip {
   [[nodiscard]] const std::vector<OpTimes>& times() const { return frontend_.all_times(); }
   [[nodiscard]] const KernelLedger& ledger(OpId op) const { return ledgers_[op.value]; }
   [[nodiscard]] const GpuStatistics& statistics() const { return statistics_; }
+  [[nodiscard]] HbmBytes hbm_bytes() const;
+  [[nodiscard]] HbmOverTime hbm_over_time() const;
   [[nodiscard]] const L2Cache& l2() const { return l2_; }
   // Before the first advance(): starts with what another L2 of the same kind holds.
   void set_l2(const L2Cache& l2) { l2_ = l2; }
@@ -49,7 +51,9 @@ class Gpu final : public Chip {
   void add_engines(const GpuEngines& engines);
   [[gnu::always_inline]] void push(SubCycle when, const GpuEvent& event) { wheel_.push(tick_at_or_after(when), event); }
   [[nodiscard]] SubCycle now() const { return cycles(wheel_.now()); }
-  void sample(Time until);
+  void run_events(std::int64_t end);
+  void next_bin(std::int64_t tick);
+  void add_open_bin(HbmOverTime& over_time) const;
 
   // gpu_control.cpp: host, streams, work distributor
   void make_ready(OpId op);
@@ -194,6 +198,10 @@ class Gpu final : public Chip {
   SubCycle sram_free_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
+  HbmOverTime over_time_;  // but for the bin that is open
+  HbmBytes before_bin_;
+  std::int64_t bin_ = 0;      // that is open
+  std::int64_t bin_end_ = 0;  // tick
 };
 
 // Runs one GPU by itself, without engine or links, until nothing is left for it to do.
