@@ -20,6 +20,7 @@ constexpr const char* kExamples = R"(Examples:
   weft collective experiment.json --collective all_reduce --min 1KiB --max 256MiB
   weft import kineto profile.json.gz -o trace.json.gz
   weft trace info trace.json.gz
+  weft export perfetto out/run --chrome -o timeline.json
   weft calibrate trace.json.gz --system dgx-a100 -o demands.json.gz
   weft kernel experiment.json gemm
   weft list systems
@@ -58,11 +59,13 @@ int run_app(int argc, const char* const* argv) {
   add_compare_command(app, chosen);
   add_collective_command(app, chosen);
   add_import_command(app, chosen);
+  add_export_command(app, chosen);
   add_trace_command(app, chosen);
   add_calibrate_command(app, chosen);
   add_kernel_command(app, chosen);
   add_validate_command(app, chosen);
   add_list_command(app, chosen);
+  add_completion_command(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

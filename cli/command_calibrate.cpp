@@ -82,6 +82,9 @@ void add_calibrate_command(CLI::App& app, Command& chosen) {
   command->add_option("-j,--jobs", arguments->jobs, "Threads (default: all cores); the demands do not depend on them")
       ->check(CLI::PositiveNumber);
   command->add_flag("--json", arguments->json, "Print JSON instead of a table");
+  command->footer(
+      "Examples:\n"
+      "  weft calibrate trace.json.gz --system dgx-a100 -o demands.json.gz");
   command->callback([arguments, &chosen] { chosen = [arguments] { return calibrate_trace(*arguments); }; });
 }
 

@@ -219,6 +219,10 @@ void add_collective_command(CLI::App& app, Command& chosen) {
   command->add_option("-j,--jobs", arguments->jobs, "Simulations at a time (default: as many as cores)")
       ->check(CLI::PositiveNumber);
   command->add_flag("--json", arguments->json, "Print JSON instead of a table");
+  command->footer(
+      "Examples:\n"
+      "  weft collective experiment.json --collective all_reduce --min 1KiB --max 256MiB\n"
+      "  weft collective experiment.json --algorithm-file all_pairs_8.xml");
   command->callback([arguments, &chosen] { chosen = [arguments] { return collective(*arguments); }; });
 }
 

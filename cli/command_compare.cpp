@@ -123,6 +123,10 @@ void add_compare_command(CLI::App& app, Command& chosen) {
   command->add_option("-j,--jobs", arguments->jobs, "Simulations at a time (default: half of the cores)")
       ->check(CLI::PositiveNumber);
   command->add_flag("--json", arguments->json, "Print JSON instead of a table");
+  command->footer(
+      "Examples:\n"
+      "  weft compare configs/experiments/resnet50_overlap.json --all-reduce ring,in_switch -o out/overlap\n"
+      "  weft compare before.json after.json");
   command->callback([arguments, &chosen] { chosen = [arguments] { return compare(*arguments); }; });
 }
 

@@ -41,6 +41,9 @@ void add_import_command(CLI::App& app, Command& chosen) {
   CLI::App* kineto = command->add_subcommand("kineto", "What PyTorch's profiler writes");
   kineto->add_option("FILE", arguments->files, "Profiles; several files are the ranks of one run")->required();
   kineto->add_option("-o,--output", arguments->output, "Trace to write; compressed when it ends in .gz")->required();
+  kineto->footer(
+      "Examples:\n  weft import kineto profile.json.gz -o trace.json.gz\n"
+      "  weft import kineto rank0.json.gz rank1.json.gz -o trace.json.gz");
   kineto->callback([arguments, &chosen] { chosen = [arguments] { return import(*arguments); }; });
 }
 

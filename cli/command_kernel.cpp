@@ -48,6 +48,10 @@ void add_kernel_command(CLI::App& app, Command& chosen) {
   command->add_option("NAME", arguments->name, "Only kernels with this in their name");
   command->add_flag("--json", arguments->json, "Print JSON");
   add_run_options(*command, arguments->options);
+  command->footer(
+      "Examples:\n"
+      "  weft kernel experiment.json gemm\n"
+      "  weft kernel experiment.json --json");
   command->callback([arguments, &chosen] { chosen = [arguments] { return print_kernels(*arguments); }; });
 }
 

@@ -97,6 +97,10 @@ void add_list_command(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("list", "What there is to choose from");
   command->add_option("WHAT", arguments->what, "What to list")->required()->check(CLI::IsMember(names));
   command->add_flag("--json", arguments->json, "Print JSON");
+  command->footer(
+      "Examples:\n"
+      "  weft list systems\n"
+      "  weft list collectives --json");
   command->callback([arguments, &chosen] { chosen = [arguments] { return list(*arguments); }; });
 }
 

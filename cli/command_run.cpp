@@ -57,6 +57,10 @@ void add_run_command(CLI::App& app, Command& chosen) {
   add_run_options(*command, arguments->options);
   command->add_flag("--json", arguments->json, "Print result.json instead of a summary");
   command->add_flag("--no-progress", arguments->no_progress, "No progress bar");
+  command->footer(
+      "Examples:\n"
+      "  weft run experiment.json -o out/run\n"
+      "  weft run experiment.json --set network.link.bandwidth_GBps=50 --set gpus=4 --json");
   command->callback([arguments, &chosen] { chosen = [arguments] { return run(*arguments); }; });
 }
 

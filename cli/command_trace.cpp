@@ -51,6 +51,7 @@ void add_trace_command(CLI::App& app, Command& chosen) {
   CLI::App* info = command->add_subcommand("info", "Ranks, kernels, collectives, overlap and slowdown");
   info->add_option("TRACE", arguments->trace, "A trace in weft's format (weft import makes one)")->required();
   info->add_flag("--json", arguments->json, "Print JSON");
+  info->footer("Examples:\n  weft trace info trace.json.gz --json");
   info->callback([arguments, &chosen] { chosen = [arguments] { return trace_info(*arguments); }; });
 
   auto compared = std::make_shared<TraceCompareArguments>();
@@ -60,6 +61,7 @@ void add_trace_command(CLI::App& app, Command& chosen) {
   compare->add_option("RUN", compared->run, "Folder of the run (weft run -o)")->required();
   compare->add_option("--gpu", compared->gpu, "The GPU of the run to compare (default: 0)");
   compare->add_flag("--json", compared->json, "Print JSON instead of a table");
+  compare->footer("Examples:\n  weft trace compare trace.json.gz out/replay --gpu 1");
   compare->callback([compared, &chosen] { chosen = [compared] { return trace_compare(*compared); }; });
 }
 

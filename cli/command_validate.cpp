@@ -64,6 +64,10 @@ void add_validate_command(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("validate", "Check a configuration or a trace");
   command->add_option("FILE", arguments->file, "Configuration or trace")->required();
   add_run_options(*command, arguments->options);
+  command->footer(
+      "Examples:\n"
+      "  weft validate experiment.json --set gpus=4\n"
+      "  weft validate trace.json.gz");
   command->callback([arguments, &chosen] { chosen = [arguments] { return validate_file(*arguments); }; });
 }
 

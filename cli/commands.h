@@ -17,9 +17,11 @@ void add_compare_command(CLI::App& app, Command& chosen);
 void add_collective_command(CLI::App& app, Command& chosen);
 void add_calibrate_command(CLI::App& app, Command& chosen);
 void add_import_command(CLI::App& app, Command& chosen);
+void add_export_command(CLI::App& app, Command& chosen);
 void add_trace_command(CLI::App& app, Command& chosen);
 void add_validate_command(CLI::App& app, Command& chosen);
 void add_kernel_command(CLI::App& app, Command& chosen);
 void add_list_command(CLI::App& app, Command& chosen);
+void add_completion_command(CLI::App& app, Command& chosen);
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 #include "cli/config_paths.h"
 
 #include <cstdlib>
+#include <system_error>
 
 #include "sim/error.h"
 
@@ -11,10 +12,13 @@ std::string version() { return WEFT_VERSION; }
 std::filesystem::path config_directory() {
   namespace fs = std::filesystem;
   if (const char* from_user = std::getenv("WEFT_CONFIGS"); from_user != nullptr) return from_user;
-  for (const char* candidate : {WEFT_CONFIG_DIR, WEFT_INSTALLED_CONFIG_DIR}) {
-    if (fs::is_directory(fs::path(candidate) / "systems")) return candidate;
+  // An installation may lie anywhere, so it is looked for beside the program.
+  std::error_code error;
+  const fs::path installed = fs::read_symlink("/proc/self/exe", error).parent_path() / WEFT_RELATIVE_CONFIG_DIR;
+  for (const fs::path& candidate : {installed, fs::path(WEFT_CONFIG_DIR)}) {
+    if (fs::is_directory(candidate / "systems", error)) return candidate.lexically_normal();
   }
-  throw MissingInput(WEFT_INSTALLED_CONFIG_DIR);
+  throw MissingInput(installed.lexically_normal().string());
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/collective_phases.h"
+#include "cli/counters.h"
 #include "cli/iteration_times.h"
 #include "sim/error.h"
 
@@ -110,32 +111,19 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
 
 void gather_gpus(const Machine& machine, RunResult& result) {
   const double end = to_seconds(machine.end());
-  const double period = to_seconds(kStatisticsPeriod);
   for (std::uint32_t g = 0; g < machine.gpus(); ++g) {
     const Gpu& gpu = machine.gpu(g);
     GpuResult& row = result.gpus[g];
     row.chunks_summed = gpu.messages().chunks;
     row.chunks_sent_again = gpu.messages().retransmissions;
     row.id = g;
-    row.hbm_read_bytes = gpu.l2().hbm_statistics().read_bytes;
-    row.hbm_write_bytes = gpu.l2().hbm_statistics().write_bytes;
-    row.hbm_communication_bytes =
-        gpu.statistics().communication_fetched_bytes + gpu.l2().communication_write_back_bytes();
+    const HbmBytes hbm = gpu.hbm_bytes();
+    row.hbm_read_bytes = hbm.read;
+    row.hbm_write_bytes = hbm.written;
+    row.hbm_communication_bytes = hbm.communication;
     row.compute_unit_seconds_compute = gpu.statistics().unit_seconds_compute;
     row.compute_unit_seconds_communication = gpu.statistics().unit_seconds_communication;
     row.busy_fraction = end > 0 ? busy_seconds(result.operations, g) / end : 0;
-    CounterTrack hbm;
-    hbm.name = "HBM";
-    hbm.unit = "GB/s";
-    hbm.gpu = g;
-    hbm.period_s = period;
-    hbm.values.resize(static_cast<std::size_t>(gpu.statistics().hbm_periods));
-    std::int64_t before = 0;
-    for (const auto& [number, bytes] : gpu.statistics().hbm_samples) {
-      hbm.values[static_cast<std::size_t>(number)] = gigabytes(static_cast<double>(bytes - before), period);
-      before = bytes;
-    }
-    result.counters.push_back(std::move(hbm));
     result.engine.memory_transactions += gpu.statistics().memory_transactions;
   }
 }
@@ -172,7 +160,7 @@ void gather_network(const RunConfig& config, const Machine& machine, RunResult& 
                             .bytes = lane.payload_bytes,
                             .wire_bytes = lane.wire_bytes,
                             .busy_fraction = end > 0 ? to_seconds(lane.busy) / end : 0,
-                            .peak_fraction = std::min(1.0, to_seconds(lane.busiest) / to_seconds(kStatisticsPeriod)),
+                            .peak_fraction = std::min(1.0, to_seconds(lane.busiest()) / to_seconds(kStatisticsPeriod)),
                             .stall_s = to_seconds(lane.stalled),
                             .queue_high_water_packets = lane.queue_high_water});
     result.engine.packets += lane.packets;
@@ -250,6 +238,7 @@ void gather(const RunConfig& config, const std::vector<Program>& programs, const
   gather_collectives(programs, scripts, machine, result);
   gather_gpus(machine, result);
   gather_network(config, machine, result);
+  gather_counters(config, programs, machine, result);
   gather_iterations(config, programs, result);
   // One GPU takes the program without communication: no other has a part of its work.
   if (result.samples_per_s) {

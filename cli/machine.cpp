@@ -300,8 +300,9 @@ std::vector<Machine::Link> Machine::links() const {
   std::vector<std::string> names = link_names(topology);
   for (std::uint32_t n = 0; n < topology.nodes().size(); ++n) {
     for (std::uint32_t p = 0; p < topology.nodes()[n].ports; ++p) {
-      for (std::uint32_t lane = 0; lane < topology.cables()[topology.out(n, p).cable].lanes; ++lane) {
-        links.push_back({std::move(names[links.size()]), &statistics(n, p, lane)});
+      const LinkId link = topology.out(n, p);
+      for (std::uint32_t lane = 0; lane < topology.cables()[link.cable].lanes; ++lane) {
+        links.push_back({std::move(names[links.size()]), &statistics(n, p, lane), link, fabric_->load(link)});
       }
     }
   }

@@ -56,6 +56,8 @@ class Machine {
   struct Link {
     std::string name;
     const LaneStatistics* statistics;
+    LinkId link;           // whose lane it is
+    const TimeBins* load;  // of all lanes of that; null: not kept
   };
   [[nodiscard]] std::vector<Link> links() const;
   [[nodiscard]] Time end() const { return end_; }

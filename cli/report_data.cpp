@@ -91,7 +91,7 @@ Json timeline_json(const RunResult& result, std::size_t most_operations) {
     }
   }
   for (const CounterTrack& counter : result.counters) {
-    if (!counter.values.empty()) counters.push_back(counter_json(counter));
+    if (counter.kind == CounterKind::hbm && !counter.values.empty()) counters.push_back(counter_json(counter));
   }
   const auto left_out = std::count_if(shown.begin(), shown.end(), [](const auto& entry) { return !entry.second; });
   return {{"streams", streams},

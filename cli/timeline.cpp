@@ -4,9 +4,12 @@
 #include <perfetto.pb.h>
 
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <map>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/result_json.h"
 #include "cli/timeline_tracks.h"
@@ -66,6 +69,7 @@ class TraceBuilder {
       if (track.overflow == 0) stream_uuid = uuid;
       for (const std::size_t i : track.operations) slice(result_.operations[i], uuid, flows[i]);
     }
+    write_phases(gpus);
     for (const CounterTrack& counter : result_.counters)
       write_counter(counter, counter.gpu ? gpus.at(*counter.gpu) : 0);
     return std::move(bytes_);
@@ -125,11 +129,18 @@ class TraceBuilder {
   }
 
   std::uint64_t describe_overflow(const TimelineTrack& overflow, std::uint64_t parent) {
+    return describe_child(parent, fmt::format("stream {} overlap {}", overflow.stream, overflow.overflow), 0);
+  }
+
+  // A track without a thread of its own; 0: its parent is the trace.
+  std::uint64_t describe_child(std::uint64_t parent, const std::string& name, std::int32_t rank) {
     pb::TracePacket packet;
     auto* track = packet.mutable_track_descriptor();
     track->set_uuid(next_uuid_);
-    track->set_parent_uuid(parent);
-    track->set_name(fmt::format("stream {} overlap {}", overflow.stream, overflow.overflow));
+    if (parent != 0) track->set_parent_uuid(parent);
+    track->set_name(name);
+    track->set_child_ordering(pb::TrackDescriptor::EXPLICIT);
+    track->set_sibling_order_rank(rank);
     emit(std::move(packet));
     return next_uuid_++;
   }
@@ -141,19 +152,49 @@ class TraceBuilder {
     annotation->set_double_value(value);
   }
 
-  void slice(const OperationRecord& operation, std::uint64_t track, std::uint64_t flow) {
+  // The packet that begins a slice.
+  pb::TracePacket begin_slice(std::uint64_t track, std::uint64_t start_ns, const std::string& name,
+                              const std::vector<std::string>& categories) {
     pb::TracePacket begin;
-    const std::uint64_t start_ns = trace_ns(operation.start_s);
     begin.set_timestamp(start_ns);
     auto* event = begin.mutable_track_event();
     auto* strings = begin.mutable_interned_data();
     event->set_type(pb::TrackEvent::TYPE_SLICE_BEGIN);
     event->set_track_uuid(track);
-    event->set_name_iid(interned(names_, operation.name, strings->mutable_event_names()));
-    const char* kind = operation.communication ? "communication" : "compute";
-    event->add_category_iids(interned(categories_, kind, strings->mutable_event_categories()));
-    event->add_category_iids(interned(categories_, to_string(operation.phase), strings->mutable_event_categories()));
-    if (flow != 0) event->add_flow_ids(flow);
+    event->set_name_iid(interned(names_, name, strings->mutable_event_names()));
+    for (const std::string& category : categories) {
+      event->add_category_iids(interned(categories_, category, strings->mutable_event_categories()));
+    }
+    return begin;
+  }
+
+  void emit_slice(pb::TracePacket begin, std::uint64_t end_ns) {
+    if (begin.interned_data().ByteSizeLong() == 0) begin.clear_interned_data();
+    pb::TracePacket end;
+    end.set_timestamp(std::max(begin.timestamp(), end_ns));
+    end.mutable_track_event()->set_type(pb::TrackEvent::TYPE_SLICE_END);
+    end.mutable_track_event()->set_track_uuid(begin.track_event().track_uuid());
+    emit(std::move(begin));
+    emit(std::move(end));
+  }
+
+  void write_phases(const std::map<std::uint32_t, std::uint64_t>& gpus) {
+    std::uint64_t track = 0;
+    std::optional<std::uint32_t> gpu;
+    for (const PhaseSpan& span : phase_spans(result_)) {
+      if (gpu != span.gpu) track = describe_child(gpus.at(span.gpu), "phases", -1);  // above the streams
+      gpu = span.gpu;
+      pb::TracePacket begin = begin_slice(track, trace_ns(span.start_s), to_string(span.phase), {"phase"});
+      annotate(begin, "iteration", span.iteration);
+      emit_slice(std::move(begin), trace_ns(span.end_s));
+    }
+  }
+
+  void slice(const OperationRecord& operation, std::uint64_t track, std::uint64_t flow) {
+    pb::TracePacket begin =
+        begin_slice(track, trace_ns(operation.start_s), operation.name,
+                    {operation.communication ? "communication" : "compute", to_string(operation.phase)});
+    if (flow != 0) begin.mutable_track_event()->add_flow_ids(flow);
     annotate(begin, "iteration", operation.iteration);
     annotate(begin, "op", operation.op);
     if (operation.isolated_s) annotate(begin, "isolated_us", *operation.isolated_s * 1e6);
@@ -164,28 +205,32 @@ class TraceBuilder {
       annotate(begin, "cause_cache_us", operation.causes.cache * 1e6);
       annotate(begin, "cause_links_us", operation.causes.links * 1e6);
     }
-    if (strings->ByteSizeLong() == 0) begin.clear_interned_data();
-    emit(std::move(begin));
+    emit_slice(std::move(begin), trace_ns(operation.end_s));
+  }
 
-    pb::TracePacket end;
-    end.set_timestamp(std::max(start_ns, trace_ns(operation.end_s)));
-    end.mutable_track_event()->set_type(pb::TrackEvent::TYPE_SLICE_END);
-    end.mutable_track_event()->set_track_uuid(track);
-    emit(std::move(end));
+  // Counters of a kind lie together, below the streams of their GPU, in their order.
+  std::uint64_t group_of(const CounterTrack& counter, std::uint64_t parent) {
+    static constexpr std::array<const char*, 3> kGroups{"HBM", "memory", "links"};  // by CounterKind
+    const auto kind = static_cast<std::size_t>(counter.kind);
+    const auto [place, added] = groups_.try_emplace({parent, counter.kind}, 0);
+    if (added) {
+      place->second = describe_child(parent, kGroups[kind], static_cast<std::int32_t>(stream_count_ + kind));
+    }
+    return place->second;
   }
 
   void write_counter(const CounterTrack& counter, std::uint64_t parent) {
     pb::TracePacket packet;
     auto* track = packet.mutable_track_descriptor();
+    track->set_parent_uuid(group_of(counter, parent));
     const std::uint64_t uuid = next_uuid_++;
     track->set_uuid(uuid);
-    if (parent != 0) track->set_parent_uuid(parent);
     track->set_name(counter.name);
-    // Below the streams of its GPU.
-    track->set_sibling_order_rank(static_cast<std::int32_t>(stream_count_));
+    track->set_sibling_order_rank(static_cast<std::int32_t>(uuid));
     track->mutable_counter()->set_unit_name(counter.unit);
     emit(std::move(packet));
     for (std::size_t i = 0; i < counter.values.size(); ++i) {
+      if (i > 0 && counter.values[i] == counter.values[i - 1]) continue;  // it holds until the next one
       pb::TracePacket sample;
       sample.set_timestamp(trace_ns(static_cast<double>(i) * counter.period_s));
       sample.mutable_track_event()->set_type(pb::TrackEvent::TYPE_COUNTER);
@@ -200,6 +245,7 @@ class TraceBuilder {
   std::uint32_t stream_count_ = 1;
   std::uint64_t next_uuid_ = 1;  // 0 is the root of the trace
   bool first_ = true;
+  std::map<std::pair<std::uint64_t, CounterKind>, std::uint64_t> groups_;  // by parent
   InternTable names_, categories_, annotations_;
   std::string bytes_;
 };

@@ -61,4 +61,26 @@ std::vector<std::uint64_t> collective_flows(const RunResult& result, const std::
   return flows;
 }
 
+std::vector<PhaseSpan> phase_spans(const RunResult& result) {
+  std::vector<const OperationRecord*> compute;
+  for (const OperationRecord& operation : result.operations) {
+    if (!operation.communication && operation.phase != TrainingPhase::other) compute.push_back(&operation);
+  }
+  std::stable_sort(compute.begin(), compute.end(), [](const OperationRecord* a, const OperationRecord* b) {
+    return std::tie(a->gpu, a->start_s) < std::tie(b->gpu, b->start_s);
+  });
+  std::vector<PhaseSpan> spans;
+  for (const OperationRecord* operation : compute) {
+    const bool same_gpu = !spans.empty() && spans.back().gpu == operation->gpu;
+    if (same_gpu && spans.back().phase == operation->phase && spans.back().iteration == operation->iteration) {
+      spans.back().end_s = std::max(spans.back().end_s, operation->end_s);
+      continue;
+    }
+    const double start = same_gpu ? std::max(spans.back().end_s, operation->start_s) : operation->start_s;
+    if (operation->end_s <= start) continue;
+    spans.push_back({operation->gpu, operation->iteration, operation->phase, start, operation->end_s});
+  }
+  return spans;
+}
+
 }  // namespace weft

@@ -27,4 +27,15 @@ struct TimelineTrack {
 [[nodiscard]] std::vector<std::uint64_t> collective_flows(const RunResult& result,
                                                           const std::vector<TimelineTrack>& tracks);
 
+// A stretch of compute operations of one phase and iteration on one GPU, whatever their streams. Where the next phase
+// begins before the last ends, it counts from that end: spans of a GPU do not overlap.
+struct PhaseSpan {
+  std::uint32_t gpu = 0, iteration = 0;
+  TrainingPhase phase = TrainingPhase::other;
+  double start_s = 0, end_s = 0;
+};
+
+// Ascending by (gpu, start); operations of no phase are in none.
+[[nodiscard]] std::vector<PhaseSpan> phase_spans(const RunResult& result);
+
 }  // namespace weft

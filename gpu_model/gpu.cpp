@@ -143,20 +143,45 @@ void Gpu::advance(Time until) {
     push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
          GpuEvent{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(bundle), .agent = keep(packet)});
   });
-  wheel_.run_until(
-      tick_at_or_after(clock_.to_subcycles(until)), [this](const GpuEvent& event) { handle(event); },
-      [this](const GpuEvent& event) { announce(event); });
-  sample(until);
+  const std::int64_t end = tick_at_or_after(clock_.to_subcycles(until));
+  if (id_.value < HbmOverTime::kMostGpus) {
+    for (std::int64_t tick = wheel_.next(); tick < end; tick = wheel_.next()) {
+      if (tick >= bin_end_) next_bin(tick);
+      run_events(std::min(bin_end_, end));
+    }
+  }
+  run_events(end);
 }
 
-void Gpu::sample(Time until) {
-  const std::int64_t ended = until / kStatisticsPeriod;
-  if (ended <= statistics_.hbm_periods) return;
+void Gpu::run_events(std::int64_t end) {
+  wheel_.run_until(
+      end, [this](const GpuEvent& event) { handle(event); }, [this](const GpuEvent& event) { announce(event); });
+}
+
+void Gpu::next_bin(std::int64_t tick) {
+  add_open_bin(over_time_);
+  before_bin_ = hbm_bytes();
+  bin_ = clock_.to_time(cycles(tick)) / kShortestTimeBin;
+  bin_end_ = std::max(tick + 1, tick_at_or_after(clock_.to_subcycles(kShortestTimeBin * (bin_ + 1))));
+}
+
+void Gpu::add_open_bin(HbmOverTime& over_time) const {
+  const HbmBytes now = hbm_bytes();
+  over_time.read.add(bin_, now.read - before_bin_.read);
+  over_time.written.add(bin_, now.written - before_bin_.written);
+  over_time.communication.add(bin_, now.communication - before_bin_.communication);
+}
+
+HbmBytes Gpu::hbm_bytes() const {
   const HbmStatistics hbm = l2_.hbm_statistics();
-  const std::int64_t bytes = hbm.read_bytes + hbm.write_bytes;
-  std::vector<GpuStatistics::HbmSample>& samples = statistics_.hbm_samples;
-  if (bytes != (samples.empty() ? 0 : samples.back().bytes)) samples.push_back({statistics_.hbm_periods, bytes});
-  statistics_.hbm_periods = ended;
+  return {hbm.read_bytes, hbm.write_bytes,
+          statistics_.communication_fetched_bytes + l2_.communication_write_back_bytes()};
+}
+
+HbmOverTime Gpu::hbm_over_time() const {
+  HbmOverTime all = over_time_;
+  add_open_bin(all);
+  return all;
 }
 
 void Gpu::announce(const GpuEvent& event) const {

@@ -36,6 +36,8 @@ class Gpu final : public Chip {
   [[nodiscard]] const std::vector<OpTimes>& times() const { return frontend_.all_times(); }
   [[nodiscard]] const KernelLedger& ledger(OpId op) const { return ledgers_[op.value]; }
   [[nodiscard]] const GpuStatistics& statistics() const { return statistics_; }
+  [[nodiscard]] HbmBytes hbm_bytes() const;
+  [[nodiscard]] HbmOverTime hbm_over_time() const;
   [[nodiscard]] const L2Cache& l2() const { return l2_; }
   // What waves that were left out would have taken, on top of what was simulated.
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
@@ -55,7 +57,9 @@ class Gpu final : public Chip {
   void add_engines(const GpuEngines& engines);
   [[gnu::always_inline]] void push(SubCycle when, const GpuEvent& event) { wheel_.push(tick_at_or_after(when), event); }
   [[nodiscard]] SubCycle now() const { return cycles(wheel_.now()); }
-  void sample(Time until);
+  void run_events(std::int64_t end);
+  void next_bin(std::int64_t tick);
+  void add_open_bin(HbmOverTime& over_time) const;
 
   // gpu_control.cpp: host, streams, work distributor
   void make_ready(OpId op);
@@ -207,6 +211,10 @@ class Gpu final : public Chip {
   std::optional<WaveSkip> waves_;  // of the kernel that runs by itself
   GpuProgress skipped_;
   SubCycle skip_uncertainty_ = 0;
+  HbmOverTime over_time_;  // but for the bin that is open
+  HbmBytes before_bin_;
+  std::int64_t bin_ = 0;      // that is open
+  std::int64_t bin_end_ = 0;  // tick
 };
 
 // Runs one GPU by itself, without engine or links, until nothing is left for it to do.

@@ -7,6 +7,7 @@
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/phase.h"
 #include "sim/program.h"
+#include "sim/time_bins.h"
 
 namespace weft {
 
@@ -48,13 +49,17 @@ struct GpuStatistics {
   std::int64_t delivered_bytes = 0;              // payload that came by links
   double unit_seconds_compute = 0;  // units that hold at least one block of a kernel, and none of a collective
   double unit_seconds_communication = 0;
-  // HBM bytes at the ends of the kStatisticsPeriods in which there were any, cumulative, and how many periods passed.
-  struct HbmSample {
-    std::int64_t period = 0;
-    std::int64_t bytes = 0;
-  };
-  std::vector<HbmSample> hbm_samples;
-  std::int64_t hbm_periods = 0;
+};
+
+// Bytes of the HBM; communication's are among those read and written.
+struct HbmBytes {
+  std::int64_t read = 0, written = 0, communication = 0;
+};
+
+// The same over time, of the first kMostGpus GPUs of a run: memory is bounded, however many there are.
+struct HbmOverTime {
+  static constexpr std::uint32_t kMostGpus = 64;
+  TimeBins read, written, communication;
 };
 
 }  // namespace weft

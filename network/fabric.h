@@ -27,6 +27,10 @@ class Fabric {
   // What each lane out of a port takes for packets; null for a lane that is out.
   [[nodiscard]] std::vector<std::shared_ptr<const LinkTiming>> lanes(std::uint32_t node, std::uint32_t port) const;
 
+  // How busy a link was over time; null for those beyond the first kMostLoads, so that memory is bounded.
+  static constexpr std::size_t kMostLoads = 512;
+  [[nodiscard]] const TimeBins* load(LinkId link) const { return wires_[link.cable * 2 + link.direction].load.get(); }
+
   // Routers and NICs.
   [[nodiscard]] std::size_t routers() const { return routers_.size(); }
   [[nodiscard]] const Router& router(std::size_t index) const { return *routers_[index]; }

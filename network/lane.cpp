@@ -8,6 +8,16 @@ std::uint32_t flits(const LinkSpec& spec, const Packet& packet) {
   return spec.header_flits + (packet.payload + spec.flit_bytes - 1) / spec.flit_bytes;
 }
 
+void LaneStatistics::next_bin(Time start, TimeBins* load) {
+  if (load != nullptr) count_open_bin(*load);
+  if (start / kStatisticsPeriod != (bin_end - Time(1)) / kStatisticsPeriod) {
+    busiest_before = busiest();
+    busy_before_period = busy;
+  }
+  busy_before_bin = busy;
+  bin_end = kShortestTimeBin * (start / kShortestTimeBin + 1);
+}
+
 LinkTiming::LinkTiming(const LinkSpec& spec, double factor) : spec_(spec) {
   const auto rate = Bandwidth(
       static_cast<std::int64_t>(static_cast<double>(spec.bandwidth.count()) * spec.framing_efficiency * factor));

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "network/network_spec.h"
 #include "network/packet.h"
+#include "sim/time_bins.h"
 #include "sim/wire.h"
 
 namespace weft {
@@ -15,6 +17,7 @@ namespace weft {
 struct LinkWires {
   Wire<Packet> packets;
   Wire<Credit> credits;
+  std::unique_ptr<TimeBins> load;  // how long its lanes were busy, in femtoseconds, by the sender; null: nobody asks
 };
 
 // Flits of a packet with its headers; a flag write carries one flit of data.
@@ -38,7 +41,7 @@ class LinkTiming {
   std::vector<Serialisation> by_payload_;  // by bytes of payload
 };
 
-// Peaks are peaks over this time.
+// Peaks are peaks over this time, a multiple of the shortest bin.
 inline constexpr Time kStatisticsPeriod = microseconds(10);
 
 struct LaneStatistics {
@@ -47,23 +50,31 @@ struct LaneStatistics {
   std::int64_t packets = 0;
   Time busy;
   Time stalled;  // idle while the packet that left next was there already: credits, or the crossbar
-  Time busiest;  // the most busy time in one kStatisticsPeriod
-  Time busy_in_period;
-  Time period_end;                     // of the period that `busy_in_period` counts
   std::uint32_t queue_high_water = 0;  // packets that waited for the lane at once
 
-  void count(Time start, const LinkTiming::Serialisation& packet, std::uint16_t payload) {
+  void count(Time start, const LinkTiming::Serialisation& packet, std::uint16_t payload, TimeBins* load) {
+    if (start >= bin_end) [[unlikely]] {
+      next_bin(start, load);
+    }
     busy += packet.time;
     payload_bytes += payload;
     wire_bytes += packet.wire_bytes;
     ++packets;
-    if (start >= period_end) {
-      period_end = kStatisticsPeriod * (start / kStatisticsPeriod + 1);
-      busy_in_period = Time(0);
-    }
-    busy_in_period += packet.time;
-    busiest = std::max(busiest, busy_in_period);
   }
+  // The most busy time in one kStatisticsPeriod.
+  [[nodiscard]] Time busiest() const { return std::max(busiest_before, busy - busy_before_period); }
+  // What `load` does not have yet.
+  void count_open_bin(TimeBins& load) const {
+    if (bin_end > Time(0)) load.add(bin_end / kShortestTimeBin - 1, (busy - busy_before_bin).count());
+  }
+
+ private:
+  [[gnu::noinline]] void next_bin(Time start, TimeBins* load);
+
+  Time bin_end;             // of the last packet's bin; it counts where it starts
+  Time busy_before_bin;     // `busy` when that bin began
+  Time busy_before_period;  // and when its kStatisticsPeriod did
+  Time busiest_before;      // in the periods before
 };
 
 // The credits of one virtual channel of a lane. They are announced before they arrive, with the time from which they

@@ -249,7 +249,7 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
   const Time start = std::max(std::max(idle, from), now());
   const Time end = start + takes.time;
   out.statistics.stalled += start - idle;
-  out.statistics.count(start, takes, slot.packet.payload);
+  out.statistics.count(start, takes, slot.packet.payload, out.wires->load.get());
   out.free = end;
   Time& input = input_free_[lane_of(queue)];
   input = end;

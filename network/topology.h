@@ -30,6 +30,7 @@ struct Cable {
 struct LinkId {
   std::uint32_t cable = 0;
   std::uint32_t direction = 0;
+  bool operator==(const LinkId&) const = default;
 };
 
 // Where a network was described: for errors.

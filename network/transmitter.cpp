@@ -46,7 +46,7 @@ Time Transmitter::transmit(std::uint32_t index, const Packet& packet, Time ready
   const LinkTiming::Serialisation& takes = timing.of(packet);
   const Time start = take_lane(lane, channel, ready, credits.next(credit_times_), takes.time);
   credits.take();
-  lane.statistics.count(start, takes, packet.payload);
+  lane.statistics.count(start, takes, packet.payload, out_->load.get());
   Packet& sent = out_->packets.send(packet);
   sent.when = start + takes.time + timing.spec().latency;
   sent.vc_class = 0;

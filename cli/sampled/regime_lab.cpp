@@ -176,16 +176,15 @@ Regime RegimeLab::observed(const Machine& machine, std::uint32_t first, std::uin
   for (std::size_t g = 0; g < machine.gpus(); ++g) {
     memory_transactions_ += machine.gpu(g).statistics().memory_transactions;
   }
-  const HbmStatistics hbm = gpu.l2().hbm_statistics();
-  regime.hbm_read_bytes = hbm.read_bytes;
-  regime.hbm_write_bytes = hbm.write_bytes;
-  regime.hbm_communication_bytes =
-      gpu.statistics().communication_fetched_bytes + gpu.l2().communication_write_back_bytes();
+  const HbmBytes hbm = gpu.hbm_bytes();
+  regime.hbm_read_bytes = hbm.read;
+  regime.hbm_write_bytes = hbm.written;
+  regime.hbm_communication_bytes = hbm.communication;
   regime.unit_seconds_compute = gpu.statistics().unit_seconds_compute;
   regime.unit_seconds_communication = gpu.statistics().unit_seconds_communication;
   for (const Machine::Link& link : machine.links()) {
     const LaneStatistics& lane = *link.statistics;
-    regime.links.push_back({lane.payload_bytes, lane.wire_bytes, lane.packets, lane.busy.count(), lane.busiest.count(),
+    regime.links.push_back({lane.payload_bytes, lane.wire_bytes, lane.packets, lane.busy.count(), lane.busiest().count(),
                             lane.stalled.count(), lane.queue_high_water});
     packets_ += lane.packets;
   }

@@ -8,6 +8,7 @@
 
 #include "sim/config_file.h"
 #include "tests/cli/run_weft.h"
+#include "tests/cli/small_trace.h"
 #include "tests/sim/temporary_folder.h"
 #include "traces/trace_file.h"
 
@@ -165,35 +166,6 @@ TEST(BadInputEndToEnd, FilesThatAreNoTraceAreRefused) {
     expect_refused(weft(std::string("trace info ") + file, folder), 65, file, folder, 4);
   }
   expect_refused(weft("import kineto none.json -o out.json.gz", folder), 66, "none.json", folder, 4);
-}
-
-// Two ranks: a kernel on each of two streams and an all-reduce.
-Trace small_trace() {
-  Trace trace;
-  trace.source = "test";
-  trace.world_size = 2;
-  TraceRank rank;
-  rank.iterations = {{"step", Time(0), microseconds(100)}};
-  TraceOp kernel;
-  kernel.name = "elementwise_kernel";
-  kernel.iteration = 0;
-  kernel.stream = 7;
-  kernel.start = microseconds(10);
-  kernel.duration = microseconds(5);
-  kernel.shape = LaunchShape{{256, 1, 1}, {256, 1, 1}, 32, 0};
-  TraceOp collective;
-  collective.kind = TraceOpKind::collective;
-  collective.name = "ncclKernel_AllReduce";
-  collective.iteration = 0;
-  collective.stream = 20;
-  collective.issued = microseconds(1);
-  collective.start = microseconds(20);
-  collective.duration = microseconds(30);
-  collective.collective = TraceCollective{CollectiveKind::all_reduce, 65'536, DataType::fp32, 2, {0, 1}, "world"};
-  collective.waits = {0};
-  rank.ops = {kernel, collective};
-  trace.ranks.push_back(rank);
-  return trace;
 }
 
 TEST(RunEndToEnd, ReplaysATraceWithItsKernelAsLongAsAlone) {

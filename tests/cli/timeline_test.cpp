@@ -1,12 +1,12 @@
 #include "cli/timeline.h"
 
 #include <gmock/gmock.h>
-#include <perfetto.pb.h>
 
 #include <map>
 #include <set>
 
 #include "cli/timeline_tracks.h"
+#include "tests/cli/decoded_trace.h"
 #include "tests/cli/sample_result.h"
 
 namespace weft {
@@ -17,77 +17,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 using weft::testing::sample_result;
-
-struct Slice {
-  std::string name;
-  std::vector<std::string> categories;
-  std::uint64_t track = 0, begin_ns = 0, end_ns = 0;
-  std::vector<std::uint64_t> flows;
-  std::map<std::string, double> annotations;
-};
-
-// Reads a trace as Perfetto's importer does: strings by number, slices by begin and end on a track.
-class Decoded {
- public:
-  explicit Decoded(const std::string& bytes) {
-    pb::Trace trace;
-    EXPECT_TRUE(trace.ParseFromString(bytes));
-    for (const pb::TracePacket& packet : trace.packet()) read(packet);
-    for (const auto& [track, open] : open_) EXPECT_TRUE(open.empty()) << "a slice without an end on track " << track;
-  }
-
-  std::map<std::uint64_t, pb::TrackDescriptor> tracks;
-  std::vector<Slice> slices;
-  std::map<std::uint64_t, std::vector<std::pair<std::uint64_t, double>>> counters;
-  std::size_t packets = 0;
-
- private:
-  void read(const pb::TracePacket& packet) {
-    EXPECT_EQ(packet.trusted_packet_sequence_id(), 1U);
-    EXPECT_EQ(packet.sequence_flags(), packets == 0 ? pb::TracePacket::SEQ_INCREMENTAL_STATE_CLEARED
-                                                    : pb::TracePacket::SEQ_NEEDS_INCREMENTAL_STATE);
-    EXPECT_EQ(packet.first_packet_on_sequence(), packets == 0);
-    ++packets;
-    for (const auto& entry : packet.interned_data().event_names()) names_[entry.iid()] = entry.name();
-    for (const auto& entry : packet.interned_data().event_categories()) categories_[entry.iid()] = entry.name();
-    for (const auto& entry : packet.interned_data().debug_annotation_names()) annotations_[entry.iid()] = entry.name();
-    if (packet.has_track_descriptor()) {
-      EXPECT_TRUE(tracks.emplace(packet.track_descriptor().uuid(), packet.track_descriptor()).second);
-    }
-    if (packet.has_track_event()) event(packet.timestamp(), packet.track_event());
-  }
-
-  void event(std::uint64_t ns, const pb::TrackEvent& event) {
-    const std::uint64_t track = event.track_uuid();
-    EXPECT_TRUE(tracks.contains(track)) << "an event before its track";
-    auto& open = open_[track];
-    if (event.type() == pb::TrackEvent::TYPE_COUNTER) {
-      EXPECT_TRUE(tracks.at(track).has_counter());
-      counters[track].emplace_back(ns, event.double_counter_value());
-    } else if (event.type() == pb::TrackEvent::TYPE_SLICE_BEGIN) {
-      Slice slice;
-      slice.name = names_.at(event.name_iid());
-      for (const auto iid : event.category_iids()) slice.categories.push_back(categories_.at(iid));
-      slice.track = track;
-      slice.begin_ns = ns;
-      slice.flows.assign(event.flow_ids().begin(), event.flow_ids().end());
-      for (const auto& note : event.debug_annotations()) {
-        slice.annotations[annotations_.at(note.name_iid())] = note.double_value();
-      }
-      open.push_back(slices.size());
-      slices.push_back(slice);
-    } else {
-      EXPECT_EQ(event.type(), pb::TrackEvent::TYPE_SLICE_END);
-      ASSERT_FALSE(open.empty()) << "an end without a begin";
-      slices[open.back()].end_ns = ns;
-      EXPECT_GE(ns, slices[open.back()].begin_ns);
-      open.pop_back();
-    }
-  }
-
-  std::map<std::uint64_t, std::string> names_, categories_, annotations_;
-  std::map<std::uint64_t, std::vector<std::size_t>> open_;
-};
 
 OperationRecord operation(std::uint32_t gpu, std::uint32_t stream, const std::string& name, double start_us,
                           double end_us) {
@@ -214,7 +143,51 @@ TEST(Timeline, CountersBecomeTracksSampledAtTheirPeriod) {
   const auto& [uuid, samples] = *trace.counters.begin();
   EXPECT_THAT(samples, ElementsAre(Pair(0U, 1.5), Pair(1000U, 2.5), Pair(2000U, 0.0)));
   EXPECT_EQ(trace.tracks.at(uuid).counter().unit_name(), "GB/s");
-  EXPECT_EQ(trace.tracks.at(trace.tracks.at(uuid).parent_uuid()).process().process_name(), "GPU 1");
+  const auto& group = trace.tracks.at(trace.tracks.at(uuid).parent_uuid());
+  EXPECT_EQ(group.name(), "HBM");
+  EXPECT_EQ(trace.tracks.at(group.parent_uuid()).process().process_name(), "GPU 1");
+}
+
+TEST(Timeline, ACounterIsWrittenWhereItChanges) {
+  RunResult result;
+  result.counters.push_back({"switch0->switch2", "%", 1e-6, {3, 3, 3, 7, 7}, std::nullopt, CounterKind::link});
+  const Decoded trace(timeline_trace(result));
+  ASSERT_EQ(trace.counters.size(), 1U);
+  EXPECT_THAT(trace.counters.begin()->second, ElementsAre(Pair(0U, 3.0), Pair(3000U, 7.0)));
+  const auto& group = trace.tracks.at(trace.tracks.at(trace.counters.begin()->first).parent_uuid());
+  EXPECT_EQ(group.name(), "links");
+  EXPECT_FALSE(group.has_parent_uuid());  // of no GPU
+}
+
+TEST(Timeline, PhasesAreATrackOfEachGpu) {
+  RunResult result;
+  const auto add = [&](std::uint32_t gpu, TrainingPhase phase, std::uint32_t iteration, double from, double to) {
+    result.operations.push_back(operation(gpu, 0, "k", from, to));
+    result.operations.back().phase = phase;
+    result.operations.back().iteration = iteration;
+  };
+  for (const std::uint32_t gpu : {0U, 1U}) {
+    add(gpu, TrainingPhase::forward, 0, 0, 4);
+    add(gpu, TrainingPhase::forward, 0, 5, 9);
+    add(gpu, TrainingPhase::backward, 0, 8, 20);  // begins before the last one ends
+    add(gpu, TrainingPhase::other, 0, 20, 21);
+    add(gpu, TrainingPhase::optimizer, 0, 22, 30);
+    add(gpu, TrainingPhase::forward, 1, 30, 31);
+  }
+  const Decoded trace(timeline_trace(result));
+  ASSERT_EQ(trace.phases.size(), 8U);
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < 4; ++i) {
+    names.push_back(trace.phases[i].name);
+    EXPECT_EQ(trace.phases[i].track, trace.phases[0].track);
+    EXPECT_GE(trace.phases[i].begin_ns, i == 0 ? 0 : trace.phases[i - 1].end_ns);
+  }
+  EXPECT_THAT(names, ElementsAre("forward", "backward", "optimizer", "forward"));
+  EXPECT_EQ(trace.phases[0].end_ns, 9000U);
+  EXPECT_EQ(trace.phases[1].end_ns, 20000U);
+  EXPECT_EQ(trace.phases[3].annotations.at("iteration"), 1);
+  EXPECT_EQ(trace.tracks.at(trace.phases[0].track).name(), "phases");
+  EXPECT_EQ(trace.tracks.at(trace.tracks.at(trace.phases[7].track).parent_uuid()).process().process_name(), "GPU 1");
 }
 
 TEST(Timeline, TheSameRunGivesTheSameBytes) {

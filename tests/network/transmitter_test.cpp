@@ -165,7 +165,22 @@ TEST(Transmitter, CountsBytesAndBusyTime) {
   EXPECT_EQ(lane.payload_bytes, 256);
   EXPECT_EQ(lane.wire_bytes, 9 * 16 + 16 + 9 * 16);
   EXPECT_EQ(lane.busy, nanoseconds(19));
-  EXPECT_EQ(lane.busiest, nanoseconds(10));  // the first 10 us
+  EXPECT_EQ(lane.busiest(), nanoseconds(10));  // the first 10 us
+}
+
+TEST(Transmitter, CountsBusyTimeByWhenItWas) {
+  Bench bench(link());
+  bench.wires.load = std::make_unique<TimeBins>();
+  EXPECT_TRUE(bench.submit(packet(PacketKind::write, 1, 128), Time(0)));
+  EXPECT_TRUE(bench.submit(packet(PacketKind::read, 2, 0), Time(0)));
+  EXPECT_TRUE(bench.submit(packet(PacketKind::write, 3, 128), kShortestTimeBin * 40));
+  TimeBins load = *bench.wires.load;
+  bench.transmitter.statistics(0).count_open_bin(load);
+  const std::vector<std::int64_t> busy = load.amounts(0);
+  ASSERT_EQ(busy.size(), 41U);
+  EXPECT_EQ(busy[0], nanoseconds(10).count());
+  EXPECT_EQ(busy[1], 0);
+  EXPECT_EQ(busy[40], nanoseconds(9).count());
 }
 
 TEST(TransmitterFormula, ClosedLoopRateIsCreditsPerRoundTrip) {

@@ -1,0 +1,48 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "cli/chrome_trace.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "sim/atomic_file.h"
+#include "sim/config_file.h"
+
+namespace weft {
+
+namespace {
+
+struct ExportArguments {
+  std::string run, output;
+  bool chrome = false;
+};
+
+int export_perfetto(const ExportArguments& arguments) {
+  exit_on_interrupt();
+  const std::filesystem::path file = std::filesystem::path(arguments.run) / "timeline.pftrace";
+  const std::string trace = read_file(file);
+  const std::string chrome =
+      chrome_trace(trace, file.string());  // also when it is not wanted: it reads all of the trace
+  const InterruptsHeld held;
+  write_file_atomically(arguments.output, arguments.chrome ? chrome : trace);
+  return 0;
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& app, Command& chosen) {
+  CLI::App* command = app.add_subcommand("export", "Write a run for other tools");
+  command->require_subcommand(1);
+  auto arguments = std::make_shared<ExportArguments>();
+  CLI::App* perfetto = command->add_subcommand("perfetto", "The timeline, for ui.perfetto.dev and trace_processor");
+  perfetto->add_option("RUN", arguments->run, "Folder of a run (weft run -o)")->required();
+  perfetto->add_option("-o,--output", arguments->output, "File to write")->required();
+  perfetto->add_flag("--chrome", arguments->chrome, "JSON of Chrome's trace event format instead");
+  perfetto->footer(
+      "Examples:\n  weft export perfetto out/run -o run.pftrace\n"
+      "  weft export perfetto out/run --chrome -o run.json");
+  perfetto->callback([arguments, &chosen] { chosen = [arguments] { return export_perfetto(*arguments); }; });
+}
+
+}  // namespace weft

@@ -1,0 +1,18 @@
+// What links, HBM and memory did over time.
+#pragma once
+
+#include <vector>
+
+#include "cli/machine.h"
+#include "cli/result.h"
+#include "cli/run_config.h"
+
+namespace weft {
+
+// Fills the counters of `result`, whose rows of GPUs are there: all with one period, so that the run has at most
+// kMostTimeBins of them. Of each GPU the HBM's traffic and what is allocated by class, of each link the share of time
+// in which it sends; of a large system the first HbmOverTime::kMostGpus and Fabric::kMostLoads of them, and a note.
+void gather_counters(const RunConfig& config, const std::vector<Program>& programs, const Machine& machine,
+                     RunResult& result);
+
+}  // namespace weft

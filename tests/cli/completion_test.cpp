@@ -1,0 +1,117 @@
+// The manual page and the shells' completions: every command and option that --help shows is in them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/cli/run_weft.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string output_of(const std::string& arguments) {
+  const TemporaryFolder folder;
+  const Ran ran = weft(arguments, folder);
+  EXPECT_EQ(ran.code, 0) << arguments << ran.errors;
+  return ran.output;
+}
+
+// Of a help text: the lines of a section, each its first words.
+std::vector<std::string> commands_of(const std::string& help) {
+  std::vector<std::string> names;
+  const std::size_t at = help.find("Subcommands:");
+  if (at == std::string::npos) return names;
+  const std::string section = help.substr(at, help.find("\n\n", at) - at);
+  const std::regex line("\n  ([a-z-]+) ");
+  for (std::sregex_iterator i(section.begin(), section.end(), line), end; i != end; ++i) names.push_back((*i)[1]);
+  return names;
+}
+
+std::set<std::string> options_of(const std::string& help) {
+  std::set<std::string> names;
+  const std::regex line("\n  (?:-[a-z],)?(--[a-z-]+)");
+  for (std::sregex_iterator i(help.begin(), help.end(), line), end; i != end; ++i) names.insert((*i)[1]);
+  return names;
+}
+
+// All commands, with what --help says of them.
+std::vector<std::pair<std::string, std::string>> all_help() {
+  std::vector<std::pair<std::string, std::string>> pages{{"", output_of("--help")}};
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    for (const std::string& command : commands_of(pages[i].second)) {
+      const std::string path = pages[i].first.empty() ? command : pages[i].first + " " + command;
+      pages.emplace_back(path, output_of(path + " --help"));
+    }
+  }
+  return pages;
+}
+
+TEST(Help, OfEveryCommandHasAnExample) {
+  const auto pages = all_help();
+  EXPECT_GT(pages.size(), 12U);
+  for (const auto& [path, help] : pages) {
+    if (!commands_of(help).empty() && !path.empty()) continue;  // those below it have one
+    EXPECT_THAT(help, HasSubstr("Examples:\n  "));
+    EXPECT_THAT(help, HasSubstr("weft " + path));
+  }
+}
+
+TEST(Completion, AndTheManualPageHaveEveryCommandAndOption) {
+  const std::string bash = output_of("completion bash");
+  const std::string zsh = output_of("completion zsh");
+  const std::string fish = output_of("completion fish");
+  const std::string man = output_of("completion man");
+  std::size_t options = 0;
+  for (const auto& [path, help] : all_help()) {
+    SCOPED_TRACE(path);
+    EXPECT_THAT(man, HasSubstr(path.empty() ? ".TH WEFT 1" : ".SS \\fBweft " + path + "\\fR"));
+    const std::string here = "'" + path + "') if [[ $current == -* ]]; then choices='";
+    for (const std::string* script : {&bash, &zsh}) {
+      const std::size_t from = script->find(here);
+      ASSERT_NE(from, std::string::npos);
+      const std::string words = " " + script->substr(from + here.size(), script->find('\n', from) - from - here.size());
+      for (const std::string& name : options_of(help))
+        EXPECT_THAT(words, ::testing::ContainsRegex("[ ']" + name + "[ ']"));
+      for (const std::string& name : commands_of(help)) EXPECT_THAT(words, HasSubstr(name));
+    }
+    for (const std::string& name : options_of(help)) {
+      ++options;
+      EXPECT_THAT(fish, ::testing::ContainsRegex("\"" + path + "\"'[^\n]* -l " + name.substr(2) + " "));
+      EXPECT_THAT(man, HasSubstr(std::regex_replace(name, std::regex("-"), "\\-")));
+    }
+  }
+  EXPECT_GT(options, 40U);
+}
+
+// What bash offers for a command line, the last word being completed.
+std::string completed(const std::string& line) {
+  const TemporaryFolder folder;
+  folder.write("weft.bash", output_of("completion bash"));
+  folder.write("ask", ". ./weft.bash; COMP_WORDS=(" + line +
+                          "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _weft; "
+                          "echo \"${COMPREPLY[*]}\"");
+  const std::string file = (folder.path() / "out").string();
+  const std::string command = "cd '" + folder.path().string() + "' && bash ask >'" + file + "' 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  const std::string text = read_file(file);
+  return text.substr(0, text.find('\n'));
+}
+
+TEST(Completion, OfBashKnowsWhereItIs) {
+  EXPECT_EQ(completed("weft comp"), "compare completion");
+  EXPECT_EQ(completed("weft import ''"), "kineto");
+  EXPECT_EQ(completed("weft list sy"), "systems");
+  EXPECT_EQ(completed("weft collective x.json --protocol L"), "LL LL128");
+  EXPECT_EQ(completed("weft run x.json --no"), "--no-progress");
+  EXPECT_EQ(completed("weft trace compare a b --g"), "--gpu");
+  EXPECT_EQ(completed("weft run ''"), "");  // a file
+  EXPECT_EQ(completed("weft run x.json -o ''"), "");
+}
+
+}  // namespace
+}  // namespace weft
