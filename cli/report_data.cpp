@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "cli/kernels_csv.h"
 #include "cli/report_figures.h"
 #include "cli/result_json.h"
 #include "cli/timeline_tracks.h"
@@ -111,7 +112,8 @@ Json kernels_that_lost_most(const RunResult& result, std::size_t count) {
     std::array<double, 4> causes{};
   };
   std::map<std::pair<std::string, TrainingPhase>, Loss> losses;
-  for (const OperationRecord& operation : result.operations) {
+  for (const OperationRecord* row : in_order_of_rows(result.operations)) {  // sums of a page read back are the same
+    const OperationRecord& operation = *row;
     if (operation.communication || !operation.isolated_s) continue;
     Loss& loss = losses[{operation.name, operation.phase}];
     loss.phase = operation.phase;
@@ -141,15 +143,14 @@ Json kernels_that_lost_most(const RunResult& result, std::size_t count) {
   return rows;
 }
 
-Json report_data(const RunResult& result, std::size_t most_operations) {
-  Json document = result_to_json(result);
+Json report_data(const Json& document, const RunResult& records, std::size_t most_operations) {
   Json data;
-  data["title"] = describe_run(result.config);
+  data["title"] = describe_run(document.value("config", Json::object()));
   data["verdict"] = verdict(document);
   data["figures"] = figures_json(figures_of(document));
-  data["result"] = std::move(document);
-  data["timeline"] = timeline_json(result, most_operations);
-  data["lost"] = kernels_that_lost_most(result, kKernelsThatLost);
+  data["result"] = document;
+  data["timeline"] = timeline_json(records, most_operations);
+  data["lost"] = kernels_that_lost_most(records, kKernelsThatLost);
   return data;
 }
 
