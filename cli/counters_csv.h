@@ -9,9 +9,11 @@
 
 namespace weft {
 
+[[nodiscard]] const char* to_string(CounterKind kind);
+
 [[nodiscard]] std::string counters_csv(const RunResult& result);
 
-// Throws MissingInput, and InputError naming the line for a missing column or a field that is no number.
+// Throws MissingInput, and InputError naming the line for a missing column or a field that is no number or no kind.
 [[nodiscard]] std::vector<CounterTrack> read_counters_csv(const std::filesystem::path& file);
 
 }  // namespace weft

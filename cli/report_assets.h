@@ -11,6 +11,8 @@ extern const std::string_view common_js;
 extern const std::string_view charts_js;
 extern const std::string_view timeline_data_js;
 extern const std::string_view timeline_js;
+extern const std::string_view loads_js;
+extern const std::string_view topology_js;
 extern const std::string_view sections_js;
 extern const std::string_view run_js;
 extern const std::string_view comparison_js;

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "cli/counters_csv.h"
 #include "cli/kernels_csv.h"
 #include "cli/report_figures.h"
 #include "cli/result_json.h"
@@ -55,7 +56,9 @@ Json counter_json(const CounterTrack& counter) {
     values.push_back(std::round(mean / step) * step);
   }
   return {{"name", counter.name},
+          {"kind", to_string(counter.kind)},
           {"unit", counter.unit},
+          {"limit", counter.limit ? Json(*counter.limit) : Json(nullptr)},
           {"gpu", counter.gpu ? Json(*counter.gpu) : Json(nullptr)},
           {"period_ns", counter.period_s * 1e9 * static_cast<double>(group)},
           {"values", values}};

@@ -76,7 +76,8 @@ std::string run_report_html(const Json& document, const RunResult& records) {
   const Json data = report_data(document, records, kMostOperations);
   return page("weft: " + data.at("title").get<std::string>(),
               scripts({report_assets::common_js, report_assets::charts_js, report_assets::timeline_data_js,
-                       report_assets::timeline_js, report_assets::sections_js, report_assets::run_js}),
+                       report_assets::timeline_js, report_assets::loads_js, report_assets::topology_js,
+                       report_assets::sections_js, report_assets::run_js}),
               data);
 }
 

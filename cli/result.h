@@ -97,12 +97,16 @@ struct OperationRecord {
   double beside_waiting_s = 0, beside_moving_s = 0;  // of a kernel's time, beside collectives that only wait, or move
 };
 
-// A value over time for the timeline's counter tracks, sampled at a fixed period.
+// A value over time for the timeline's counter tracks: its mean over each period, of memory its value where that is
+// highest.
+enum class CounterKind { hbm, memory, link };
 struct CounterTrack {
   std::string name, unit;
   double period_s = 0;
   std::vector<double> values;
   std::optional<std::uint32_t> gpu;  // the GPU it belongs to; absent: the whole system
+  CounterKind kind = CounterKind::hbm;
+  std::optional<double> limit = std::nullopt;  // what the hardware has of it
 };
 
 struct OutOfMemory {

@@ -2,11 +2,13 @@
 
 // Okabe and Ito's palette; a dash and a mark of its own tell each apart without colour, too.
 const kSeries = [["cu", [], "circle"], ["exposed", [7, 3], "triangle"], ["cache", [2, 3], "rect"], ["links", [9, 3, 2, 3], "rectRot"],
-  ["hbm", [5, 5], "star"], ["sky", [1, 2], "crossRot"], ["ink", [12, 4], "rectRounded"], ["accent", [3, 3], "cross"]];
-// Viridis at five places: even in lightness, and told apart with every common form of colour blindness.
+  ["hbm", [5, 5], "star"], ["sky", [1, 2], "crossRot"], ["ink", [12, 4], "rectRounded"], ["communication", [3, 3], "cross"]];
+// Viridis at five places: even in lightness, and told apart with every common form of colour blindness. The more, the
+// further from the page's own lightness.
 const kRamp = ["#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"].map(rgb);
 function ramp(t) {
-  const at = Math.max(0, Math.min(1, t)) * (kRamp.length - 1), k = Math.min(kRamp.length - 2, Math.floor(at));
+  const along = Math.max(0, Math.min(1, document.documentElement.dataset.theme === "dark" ? t : 1 - t));
+  const at = along * (kRamp.length - 1), k = Math.min(kRamp.length - 2, Math.floor(at));
   return `rgb(${mix(kRamp[k], kRamp[k + 1], at - k).join(",")})`;
 }
 // The look of series i of n: the palette while it lasts, else shades of the ramp.
@@ -16,13 +18,15 @@ function seriesStyle(i, n) {
   return {borderColor: stroke, backgroundColor: stroke, borderDash: n <= kSeries.length ? borderDash : [], pointStyle};
 }
 
+const legendLabels = () => ({color: color("ink"), usePointStyle: true, boxHeight: 7});
+
 Object.assign(Chart.defaults, {animation: false, responsive: true, maintainAspectRatio: false});
 Chart.defaults.font.family = "system-ui, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
 Chart.defaults.font.size = 12;
 
 // scale({title, log, text}): an axis. text(value) writes its ticks.
 function scale({title, log, text, ...more}) {
-  const ticks = {color: color("soft"), maxRotation: 0, autoSkipPadding: 14};
+  const ticks = {color: color("soft"), maxRotation: 0, autoSkipPadding: 14, includeBounds: false};
   // A logarithmic axis names 1, 2 and 5 of each power of ten.
   if (text) ticks.callback = (v) => (!log || /^[125]e/.test(v.toExponential()) ? text(v) : "");
   return {type: log ? "logarithmic" : "linear", title: {display: Boolean(title), text: title, color: color("soft")},
@@ -48,7 +52,7 @@ function plot({label, height = 300, build, describe, open}) {
     config.options = {...config.options, onClick: (_, items) => { if (items.length && open) open(items[0]); },
       onHover: (event, items) => { canvas.style.cursor = items.length && open ? "pointer" : "default"; }};
     config.options.plugins = {legend: {display: config.data.datasets.length > 1, position: "bottom",
-      labels: {color: color("ink"), usePointStyle: true, boxHeight: 7}}, ...config.options.plugins,
+      labels: legendLabels()}, ...config.options.plugins,
       tooltip: {enabled: false, mode: "nearest", intersect: true, external: tooltip, ...(config.options.plugins || {}).tooltip}};
     chart = new Chart(canvas, config);
   }
@@ -73,7 +77,13 @@ function plot({label, height = 300, build, describe, open}) {
   // Charts have the size of their place in the page: they begin when they are in it.
   requestAnimationFrame(draw);
   themed.push(() => chart && draw());
-  return {node, redraw: () => chart && draw()};
+  // show(from, to): another span of the horizontal axis.
+  const show = (from, to) => {
+    if (!chart) return;
+    Object.assign(chart.options.scales.x, {min: from, max: to});
+    chart.update("none");
+  };
+  return {node, redraw: () => chart && draw(), show};
 }
 addEventListener("beforeprint", () => Object.values(Chart.instances).forEach((c) => c.resize()));
 addEventListener("afterprint", () => Object.values(Chart.instances).forEach((c) => c.resize()));

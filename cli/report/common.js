@@ -149,7 +149,7 @@ addEventListener("beforeprint", () => { beforePrint = document.documentElement.d
 addEventListener("afterprint", () => setTheme(beforePrint));
 
 // The verdict is written for terminals; a page has the signs.
-const typeset = (text) => text.replace(/(\d\.\d\d)x\b/g, "$1×").replace(/(\d) (us|ns|ms|s|[kMGT]?B|GB\/s|%)(?![\w/])/g,
+const typeset = (text) => text.replace(/(\d\.\d+)x\b/g, "$1×").replace(/(\d) (us|ns|ms|s|[kMGT]?B|GB\/s|%)(?![\w/])/g,
   (_, digit, unit) => digit + "\u202f" + (unit === "us" ? "µs" : unit));
 // The verdict's first sentence is the headline, what follows explains it.
 function headline(title, verdict) {

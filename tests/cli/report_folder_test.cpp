@@ -101,7 +101,8 @@ TEST(SweepReport, RefusesATableOfSomethingElse) {
 TEST(CountersCsv, ReadsBackWhatItWrote) {
   const TemporaryFolder folder;
   RunResult result;
-  result.counters = {{"HBM, read", "GB/s", 1e-5, {0, 0.1, 1e300}, 3}, {"system", "", 0.5, {}, std::nullopt}};
+  result.counters = {{"HBM, read", "GB/s", 1e-5, {0, 0.1, 1e300}, 3, CounterKind::link, 100.0},
+                     {"system", "", 0.5, {}, std::nullopt, CounterKind::memory}};
   folder.write("counters.csv", counters_csv(result));
   const auto read = read_counters_csv(folder.path() / "counters.csv");
   ASSERT_EQ(read.size(), 2U);
@@ -110,6 +111,10 @@ TEST(CountersCsv, ReadsBackWhatItWrote) {
   EXPECT_EQ(read[0].period_s, 1e-5);
   EXPECT_EQ(read[0].values, (std::vector<double>{0, 0.1, 1e300}));
   EXPECT_EQ(read[0].gpu, 3U);
+  EXPECT_EQ(read[0].kind, CounterKind::link);
+  EXPECT_EQ(read[0].limit, 100.0);
+  EXPECT_EQ(read[1].kind, CounterKind::memory);
+  EXPECT_FALSE(read[1].limit);
   EXPECT_TRUE(read[1].values.empty());
   EXPECT_FALSE(read[1].gpu);
 }
