@@ -45,8 +45,9 @@ function placeNodes(pairs, width, height) {
   return nodes;
 }
 
+const kSvg = document.querySelector("svg").namespaceURI;
 const svg = (tag, attributes, ...children) => {
-  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  const node = document.createElementNS(kSvg, tag);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
   node.append(...children);
   return node;
