@@ -1,8 +1,5 @@
 #include "cli/report_folder.h"
 
-#include <utility>
-#include <vector>
-
 #include "cli/counters_csv.h"
 #include "cli/kernels_csv_reader.h"
 #include "cli/report_html.h"
@@ -14,27 +11,21 @@ namespace weft {
 
 namespace fs = std::filesystem;
 
-namespace {
+Json read_document(const fs::path& file) { return parse_json(read_file(file), file.string()); }
 
-Json document_in(const fs::path& file) { return parse_json(read_file(file), file.string()); }
-
-std::string comparison_html(const fs::path& folder, const fs::path& page_folder) {
+std::vector<std::pair<std::string, Json>> read_comparison(const fs::path& folder) {
   const fs::path file = folder / "comparison.json";
-  const Json comparison = document_in(file);
+  const Json comparison = read_document(file);
   std::vector<std::pair<std::string, Json>> results;
-  std::vector<fs::path> run_folders;
   try {
     for (const Json& row : comparison.at("rows")) {
       results.emplace_back(row.at("label").get<std::string>(), row.at("result"));
-      run_folders.push_back(folder / results.back().first);
     }
   } catch (const Json::exception&) {
     throw InputError(file.string(), "/rows", "expected a list of { label, result }, got something else");
   }
-  return comparison_report_html(results, run_folders, page_folder);
+  return results;
 }
-
-}  // namespace
 
 FolderKind folder_kind(const fs::path& folder) {
   if (!fs::is_directory(folder)) throw MissingInput(folder.string());
@@ -56,9 +47,13 @@ RunResult read_run_records(const fs::path& folder) {
 std::string folder_report_html(const fs::path& folder, const fs::path& page_folder) {
   switch (folder_kind(folder)) {
     case FolderKind::run:
-      return run_report_html(document_in(folder / "result.json"), read_run_records(folder));
-    case FolderKind::comparison:
-      return comparison_html(folder, page_folder);
+      return run_report_html(read_document(folder / "result.json"), read_run_records(folder));
+    case FolderKind::comparison: {
+      const auto results = read_comparison(folder);
+      std::vector<fs::path> run_folders;
+      for (const auto& result : results) run_folders.push_back(folder / result.first);
+      return comparison_report_html(results, run_folders, page_folder);
+    }
     case FolderKind::sweep:
       return sweep_report_html(sweep_report_data(folder, page_folder));
   }

@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/result.h"
 
@@ -12,6 +14,12 @@ enum class FolderKind { run, comparison, sweep };
 
 // By its result.json, comparison.json or results.csv. Throws InputError when it has none, MissingInput without folder.
 [[nodiscard]] FolderKind folder_kind(const std::filesystem::path& folder);
+
+// Throws MissingInput, or InputError for a file that is no JSON.
+[[nodiscard]] Json read_document(const std::filesystem::path& file);
+
+// Label and result.json document of each run of a comparison. Throws InputError when its comparison.json is another.
+[[nodiscard]] std::vector<std::pair<std::string, Json>> read_comparison(const std::filesystem::path& folder);
 
 // Operations and counters of a run's kernels.csv and counters.csv (which an older run does not have).
 [[nodiscard]] RunResult read_run_records(const std::filesystem::path& folder);

@@ -139,6 +139,18 @@ TEST(RunReport, LongCountersAreThinnedAndKeepTheirMean) {
   EXPECT_DOUBLE_EQ(shown["period_ns"].get<double>(), 4000);
 }
 
+TEST(RunReport, HoldsCountersOfAllKinds) {
+  RunResult result;
+  result.counters = {{"HBM read", "GB/s", 1e-6, {1}, 0, CounterKind::hbm, 3350.0},
+                     {"memory activations", "GiB", 1e-6, {1}, 0, CounterKind::memory, 80.0},
+                     {"gpu0->switch1", "%", 1e-6, {1}, 0, CounterKind::link, std::nullopt}};
+  const Json counters = report_data(result_to_json(result), result, kAll)["timeline"]["counters"];
+  ASSERT_EQ(counters.size(), 3U);
+  EXPECT_EQ(counters[1]["kind"], "memory");
+  EXPECT_EQ(counters[1]["limit"], 80.0);
+  EXPECT_EQ(counters[2]["limit"], nullptr);
+}
+
 TEST(RunReport, ShowsARunThatDoesNotFit) {
   RunResult result;
   result.config = {{"system", "dgx-a100"}, {"gpus", 1}};
