@@ -20,8 +20,11 @@ function loadPlot(label, chosen, stacked) {
         fill: stacked ? (i ? "-1" : "origin") : false};
     });
     const limit = shown.length ? shown[0].limit : null, unit = shown.length ? shown[0].unit : "";
+    const highest = !stacked || !shown.length ? Infinity
+      : Math.max(...shown[0].values.map((_, i) => shown.reduce((sum, c) => sum + (c.values[i] || 0), 0)));
+    const far = !absent(limit) && limit > 4 * highest;  // a line there would leave nothing to see below it
     const last = shown.length ? shown[0].values.length * shown[0].period_ns : 0;
-    if (!absent(limit)) sets.push({label: `limit, ${digits(limit)} ${unit}`, data: [{x: 0, y: limit}, {x: last, y: limit}], borderColor: color("soft"),
+    if (!absent(limit) && !far) sets.push({label: `limit, ${digits(limit)} ${unit}`, data: [{x: 0, y: limit}, {x: last, y: limit}], borderColor: color("soft"),
       backgroundColor: "transparent", borderDash: [14, 5], borderWidth: 1.5, stack: "limit"});
     return {type: "line", data: {datasets: sets}, options: {parsing: false, normalized: true, interaction: {mode: "index", intersect: false},
       elements: {line: {stepped: "before"}, point: {radius: 0, hitRadius: 4}},
@@ -29,7 +32,7 @@ function loadPlot(label, chosen, stacked) {
         labels: {color: color("ink"), boxWidth: 30, boxHeight: stacked ? 8 : 0}},
         tooltip: {mode: "index", intersect: false}},
       scales: {x: scale({text: (t) => (t === 0 ? "0" : time(t * 1e-9)), min: span.from, max: span.to}),
-        y: scale({title: unit, text: digits, beginAtZero: true, stacked: Boolean(stacked)})}}};
+        y: scale({title: far ? `${unit}, of ${digits(limit)}` : unit, text: digits, beginAtZero: true, stacked: Boolean(stacked)})}}};
   };
   const describe = ({index}) => [el("div.head", label), shown.length && el("div.sub", "at " + time(index * shown[0].period_ns * 1e-9)),
     facts([...shown.map((c) => [c.name, joined([digits(c.values[Math.min(index, c.values.length - 1)]), c.unit])]),
