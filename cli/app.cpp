@@ -18,6 +18,7 @@ constexpr const char* kExamples = R"(Examples:
   weft compare configs/experiments/resnet50_overlap.json --all-reduce ring,in_switch -o out/overlap
   weft run experiment.json --set network.link.bandwidth_GBps=50 --set gpus=4 -o out/run
   weft collective experiment.json --collective all_reduce --min 1KiB --max 256MiB
+  weft report out/run
   weft import kineto profile.json.gz -o trace.json.gz
   weft trace info trace.json.gz
   weft export perfetto out/run --chrome -o timeline.json
@@ -57,6 +58,7 @@ int run_app(int argc, const char* const* argv) {
   Command chosen;
   add_run_command(app, chosen);
   add_compare_command(app, chosen);
+  add_report_command(app, chosen);
   add_collective_command(app, chosen);
   add_import_command(app, chosen);
   add_export_command(app, chosen);

@@ -64,7 +64,7 @@ Json comparison_document(const LabelledResults& results) {
 void write_comparison(const LabelledResults& results, const fs::path& directory) {
   std::vector<fs::path> run_directories;
   for (const auto& result : results) run_directories.push_back(directory / result.first);
-  write_comparison_report(results, run_directories, directory / "report.html");
+  write_file_atomically(directory / "report.html", comparison_report_html(results, run_directories, directory));
   write_file_atomically(directory / "comparison.json", json_text(comparison_document(results)));
 }
 

@@ -52,8 +52,9 @@ void add_run_command(CLI::App& app, Command& chosen) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand("run", "Run one simulation");
   command->add_option("CONFIG", arguments->config, "Configuration")->required();
-  command->add_option("-o,--output", arguments->output,
-                      "Folder for result.json, config.json, kernels.csv, timeline.pftrace and report.html");
+  command->add_option(
+      "-o,--output", arguments->output,
+      "Folder for result.json, config.json, kernels.csv, counters.csv, timeline.pftrace and report.html");
   add_run_options(*command, arguments->options);
   command->add_flag("--json", arguments->json, "Print result.json instead of a summary");
   command->add_flag("--no-progress", arguments->no_progress, "No progress bar");

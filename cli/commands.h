@@ -14,6 +14,7 @@ using Command = std::function<int()>;
 
 void add_run_command(CLI::App& app, Command& chosen);
 void add_compare_command(CLI::App& app, Command& chosen);
+void add_report_command(CLI::App& app, Command& chosen);
 void add_collective_command(CLI::App& app, Command& chosen);
 void add_calibrate_command(CLI::App& app, Command& chosen);
 void add_import_command(CLI::App& app, Command& chosen);

@@ -48,8 +48,8 @@ void fill(CounterTrack& track, const std::vector<std::int64_t>& amounts, double 
   }
 }
 
-void gather_hbm(const RunConfig& config, const Bins& bins, const Gpu& gpu, std::uint32_t number, RunResult& result) {
-  const HbmOverTime series = gpu.hbm_over_time();
+void gather_hbm(const RunConfig& config, const Bins& bins, const HbmOverTime& series, std::uint32_t number,
+                RunResult& result) {
   const double limit = static_cast<double>(config.system.gpu.hbm.bandwidth.count()) * 1e-9;
   const double most = config.private_parts.hbm ? 2 * limit : limit;
   for (const auto& [name, amounts] : {std::pair("HBM read", &series.read), std::pair("HBM write", &series.written),
@@ -62,8 +62,8 @@ void gather_hbm(const RunConfig& config, const Bins& bins, const Gpu& gpu, std::
 }
 
 // What is allocated, by class, in the moment of each bin in which that is most.
-void gather_memory(const RunConfig& config, const Bins& bins, const Program& program, const Gpu& gpu,
-                   const GpuResult& row, RunResult& result) {
+void gather_memory(const RunConfig& config, const Bins& bins, const Program& program, const std::vector<OpTimes>& times,
+                   const ClockDomain& clock, const GpuResult& row, RunResult& result) {
   if (program.memory.empty()) return;
   using Held = std::array<Bytes, kMemoryClassCount>;
   const auto total = [](const Held& held) {
@@ -78,10 +78,10 @@ void gather_memory(const RunConfig& config, const Bins& bins, const Program& pro
   std::vector<Held> most(bins.count, held);
   std::size_t bin = 0;
   for (const MemoryEvent& event : program.memory) {
-    const SubCycle start = gpu.times()[event.op.value].start;
+    const SubCycle start = times[event.op.value].start;
     if (start < 0) break;  // the run is stuck
     // Operations of several streams start in another order than they were planned in: what is planned later is later.
-    const std::size_t at = std::max(bin, bins.of(gpu.clock().to_time(start)));
+    const std::size_t at = std::max(bin, bins.of(clock.to_time(start)));
     while (bin < at) most[++bin] = held;
     held[static_cast<std::size_t>(event.memory_class)] += event.bytes;
     if (total(held) > total(most[bin])) most[bin] = held;
@@ -138,14 +138,26 @@ void gather_counters(const RunConfig& config, const std::vector<Program>& progra
   if (bins.count == 0) return;
   const std::size_t gpus = std::min<std::size_t>(machine.gpus(), HbmOverTime::kMostGpus);
   for (std::uint32_t g = 0; g < gpus; ++g) {
-    gather_hbm(config, bins, machine.gpu(g), g, result);
-    gather_memory(config, bins, programs[g], machine.gpu(g), result.gpus[g], result);
+    const Gpu& gpu = machine.gpu(g);
+    gather_hbm(config, bins, gpu.hbm_over_time(), g, result);
+    gather_memory(config, bins, programs[g], gpu.times(), gpu.clock(), result.gpus[g], result);
   }
   const std::size_t left_out = gather_links(bins, machine, result);
   if (gpus < machine.gpus() || left_out > 0) {
     result.notes.push_back(fmt::format(
         "Counters over time are kept of the first {} of {} GPUs; {} links, the last of the network, have none.", gpus,
         machine.gpus(), left_out));
+  }
+}
+
+void gather_equal_counters(const RunConfig& config, const Program& program, const HbmOverTime& hbm,
+                           const std::vector<OpTimes>& times, const ClockDomain& clock, Time end, RunResult& result) {
+  const Bins bins(end);
+  if (bins.count == 0) return;
+  const std::size_t gpus = std::min<std::size_t>(result.gpus.size(), HbmOverTime::kMostGpus);
+  for (std::uint32_t g = 0; g < gpus; ++g) {
+    gather_hbm(config, bins, hbm, g, result);
+    gather_memory(config, bins, program, times, clock, result.gpus[g], result);
   }
 }
 

@@ -15,4 +15,8 @@ namespace weft {
 void gather_counters(const RunConfig& config, const std::vector<Program>& programs, const Machine& machine,
                      RunResult& result);
 
+// The same, without links, of GPUs that all do what one does: its operations and HBM traffic.
+void gather_equal_counters(const RunConfig& config, const Program& program, const HbmOverTime& hbm,
+                           const std::vector<OpTimes>& times, const ClockDomain& clock, Time end, RunResult& result);
+
 }  // namespace weft

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "cli/counters_csv.h"
+#include "cli/kernels_csv.h"
 #include "cli/report_figures.h"
 #include "cli/result_json.h"
 #include "cli/timeline_tracks.h"
@@ -54,7 +56,9 @@ Json counter_json(const CounterTrack& counter) {
     values.push_back(std::round(mean / step) * step);
   }
   return {{"name", counter.name},
+          {"kind", to_string(counter.kind)},
           {"unit", counter.unit},
+          {"limit", counter.limit ? Json(*counter.limit) : Json(nullptr)},
           {"gpu", counter.gpu ? Json(*counter.gpu) : Json(nullptr)},
           {"period_ns", counter.period_s * 1e9 * static_cast<double>(group)},
           {"values", values}};
@@ -91,7 +95,7 @@ Json timeline_json(const RunResult& result, std::size_t most_operations) {
     }
   }
   for (const CounterTrack& counter : result.counters) {
-    if (counter.kind == CounterKind::hbm && !counter.values.empty()) counters.push_back(counter_json(counter));
+    if (!counter.values.empty()) counters.push_back(counter_json(counter));
   }
   const auto left_out = std::count_if(shown.begin(), shown.end(), [](const auto& entry) { return !entry.second; });
   return {{"streams", streams},
@@ -111,7 +115,8 @@ Json kernels_that_lost_most(const RunResult& result, std::size_t count) {
     std::array<double, 4> causes{};
   };
   std::map<std::pair<std::string, TrainingPhase>, Loss> losses;
-  for (const OperationRecord& operation : result.operations) {
+  for (const OperationRecord* row : in_order_of_rows(result.operations)) {  // sums of a page read back are the same
+    const OperationRecord& operation = *row;
     if (operation.communication || !operation.isolated_s) continue;
     Loss& loss = losses[{operation.name, operation.phase}];
     loss.phase = operation.phase;
@@ -141,15 +146,14 @@ Json kernels_that_lost_most(const RunResult& result, std::size_t count) {
   return rows;
 }
 
-Json report_data(const RunResult& result, std::size_t most_operations) {
-  Json document = result_to_json(result);
+Json report_data(const Json& document, const RunResult& records, std::size_t most_operations) {
   Json data;
-  data["title"] = describe_run(result.config);
+  data["title"] = describe_run(document.value("config", Json::object()));
   data["verdict"] = verdict(document);
   data["figures"] = figures_json(figures_of(document));
-  data["result"] = std::move(document);
-  data["timeline"] = timeline_json(result, most_operations);
-  data["lost"] = kernels_that_lost_most(result, kKernelsThatLost);
+  data["result"] = document;
+  data["timeline"] = timeline_json(records, most_operations);
+  data["lost"] = kernels_that_lost_most(records, kKernelsThatLost);
   return data;
 }
 

@@ -1,11 +1,8 @@
 #include "cli/report_html.h"
 
-#include <system_error>
-
 #include "cli/report_assets.h"
 #include "cli/report_data.h"
 #include "cli/report_figures.h"
-#include "sim/atomic_file.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -60,6 +57,7 @@ std::string script_json(const Json& data) {
 std::string page(const std::string& title, const std::string& script, const Json& data) {
   std::string html(report_assets::page_html);
   replace(html, "{{script}}", script);
+  replace(html, "{{library}}", report_assets::chart_min_js);
   replace(html, "{{data}}", script_json(data));
   replace(html, "{{style}}", report_assets::style_css);
   replace(html, "{{title}}", html_text(title));
@@ -74,50 +72,41 @@ std::string scripts(std::initializer_list<std::string_view> parts) {
 
 }  // namespace
 
-std::string run_report_html(const RunResult& result) {
-  const Json data = report_data(result, kMostOperations);
+std::string run_report_html(const Json& document, const RunResult& records) {
+  const Json data = report_data(document, records, kMostOperations);
   return page("weft: " + data.at("title").get<std::string>(),
-              scripts({report_assets::common_js, report_assets::timeline_data_js, report_assets::timeline_js,
+              scripts({report_assets::common_js, report_assets::charts_js, report_assets::timeline_data_js,
+                       report_assets::timeline_js, report_assets::loads_js, report_assets::topology_js,
                        report_assets::sections_js, report_assets::run_js}),
               data);
 }
 
-void write_run_report(const RunResult& result, const fs::path& file) {
-  write_file_atomically(file, run_report_html(result));
-}
-
 std::string comparison_report_html(const std::vector<std::pair<std::string, Json>>& results,
-                                   const std::vector<std::string>& links) {
-  if (!links.empty() && links.size() != results.size()) {
+                                   const std::vector<fs::path>& run_dirs, const fs::path& page_folder) {
+  if (!run_dirs.empty() && run_dirs.size() != results.size()) {
     throw InputError("", "",
-                     "expected a folder for each result of the comparison, got " + std::to_string(links.size()) +
+                     "expected a folder for each result of the comparison, got " + std::to_string(run_dirs.size()) +
                          " for " + std::to_string(results.size()));
   }
   Json runs = Json::array();
   for (std::size_t i = 0; i < results.size(); ++i) {
     const auto& [label, result] = results[i];
+    const auto link = [&] { return fs::absolute(run_dirs[i]).lexically_relative(fs::absolute(page_folder)); };
     runs.push_back({{"label", label},
                     {"title", describe_run(result.value("config", Json::object()))},
                     {"verdict", verdict(result)},
                     {"figures", figures_json(figures_of(result))},
-                    {"link", links.empty() ? Json(nullptr) : Json(links[i])}});
+                    {"link", run_dirs.empty() ? Json(nullptr) : Json((link() / "report.html").generic_string())}});
   }
   std::string title = "weft: comparison of";
   for (std::size_t i = 0; i < results.size(); ++i) title += (i == 0 ? " " : ", ") + results[i].first;
-  return page(title, scripts({report_assets::common_js, report_assets::comparison_js}),
+  return page(title, scripts({report_assets::common_js, report_assets::charts_js, report_assets::comparison_js}),
               {{"runs", runs}, {"verdict", comparison_verdict(results)}});
 }
 
-void write_comparison_report(const std::vector<std::pair<std::string, Json>>& results,
-                             const std::vector<fs::path>& run_dirs, const fs::path& file) {
-  std::vector<std::string> links;
-  links.reserve(run_dirs.size());
-  const fs::path from = fs::absolute(file).parent_path();
-  for (const fs::path& dir : run_dirs) {
-    // Relative, so that the folder can be moved and sent as a whole.
-    links.push_back((fs::absolute(dir).lexically_relative(from) / "report.html").generic_string());
-  }
-  write_file_atomically(file, comparison_report_html(results, links));
+std::string sweep_report_html(const Json& data) {
+  return page("weft: " + data.at("title").get<std::string>(),
+              scripts({report_assets::common_js, report_assets::charts_js, report_assets::sweep_js}), data);
 }
 
 }  // namespace weft

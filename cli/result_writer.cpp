@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/counters_csv.h"
 #include "cli/kernels_csv.h"
 #include "cli/report_html.h"
 #include "cli/result_json.h"
@@ -17,11 +18,11 @@ namespace weft {
 namespace fs = std::filesystem;
 
 void write_run_directory(const RunResult& result, const fs::path& dir) {
-  const std::vector<std::pair<const char*, std::string>> files{{"config.json", json_text(result.config)},
-                                                               {"result.json", json_text(result_to_json(result))},
-                                                               {"kernels.csv", kernels_csv(result)},
-                                                               {"timeline.pftrace", timeline_trace(result)},
-                                                               {"report.html", run_report_html(result)}};
+  const Json document = result_to_json(result);
+  const std::vector<std::pair<const char*, std::string>> files{
+      {"config.json", json_text(result.config)},    {"result.json", json_text(document)},
+      {"kernels.csv", kernels_csv(result)},         {"counters.csv", counters_csv(result)},
+      {"timeline.pftrace", timeline_trace(result)}, {"report.html", run_report_html(document, result)}};
   std::error_code error;
   const bool made = fs::create_directories(dir, error);
   if (error) throw InputError(dir.string(), "", "expected a folder that can be made, got: " + error.message());

@@ -18,14 +18,14 @@ constexpr double kLongKernelUs = 20;  // as `weft trace info`: below it, launch 
 constexpr double kSlowed = 1.02;      // what counts as slowed, docs/validation.md
 
 Time time_of(double seconds) { return nanoseconds(seconds * 1e9); }
-Interval interval_of(const KernelsCsvRow& row) { return {time_of(row.start_s), time_of(row.end_s)}; }
+Interval interval_of(const OperationRecord& row) { return {time_of(row.start_s), time_of(row.end_s)}; }
 double seconds_of(const std::optional<Time>& t) { return to_seconds(t.value()); }
 
 class Comparison {
  public:
-  Comparison(const TraceRank& rank, const std::vector<KernelsCsvRow>& rows, std::uint32_t gpu, std::string source)
+  Comparison(const TraceRank& rank, const std::vector<OperationRecord>& rows, std::uint32_t gpu, std::string source)
       : rank_(rank), source_(std::move(source)), simulated_(rank.ops.size(), nullptr) {
-    for (const KernelsCsvRow& row : rows) {
+    for (const OperationRecord& row : rows) {
       if (row.gpu != gpu) continue;
       iterations_ = std::max(iterations_, row.iteration + 1);
       if (row.communication) collectives_.push_back(interval_of(row));
@@ -85,8 +85,8 @@ class Comparison {
     std::uint32_t next = 0;
     for (auto& [recorded, dense] : streams) dense = next++;
     using Place = std::pair<std::uint32_t, std::uint32_t>;  // iteration, stream
-    std::map<Place, std::vector<const KernelsCsvRow*>> queues;
-    for (const KernelsCsvRow* row : rows_) {
+    std::map<Place, std::vector<const OperationRecord*>> queues;
+    for (const OperationRecord* row : rows_) {
       if (!row->communication) queues[{row->iteration, row->stream}].push_back(row);
     }
     std::map<Place, std::size_t> taken;
@@ -174,11 +174,11 @@ class Comparison {
   const TraceRank& rank_;
   std::string source_;
   std::uint32_t iterations_ = 0;
-  std::vector<const KernelsCsvRow*> rows_;       // by op
-  std::vector<Interval> collectives_;            // simulated
-  std::vector<const KernelsCsvRow*> simulated_;  // by recorded op
-  Sum recorded_;                                 // beside communication in the recording, wherever it was in the run
-  Sum both_recorded_;                            // beside communication in both
+  std::vector<const OperationRecord*> rows_;       // by op
+  std::vector<Interval> collectives_;              // simulated
+  std::vector<const OperationRecord*> simulated_;  // by recorded op
+  Sum recorded_;                                   // beside communication in the recording, wherever it was in the run
+  Sum both_recorded_;                              // beside communication in both
   Sum both_simulated_;
   Sum only_simulated_;
   double error_ = 0;
@@ -187,7 +187,7 @@ class Comparison {
 
 }  // namespace
 
-Json compare_with_trace(const Trace& trace, const std::vector<KernelsCsvRow>& rows, std::uint32_t gpu,
+Json compare_with_trace(const Trace& trace, const std::vector<OperationRecord>& rows, std::uint32_t gpu,
                         const std::string& source) {
   return Comparison(trace.ranks.front(), rows, gpu, source).run();
 }

@@ -15,7 +15,7 @@ namespace weft {
 // order on their stream in an iteration. A kernel counts as beside communication with at least 90 % of its time under
 // collectives of its GPU, as alone with none; of several iterations medians are taken. Shape in docs/formats.md,
 // "Trace". Throws InputError naming `source` when the run did not replay this trace.
-[[nodiscard]] Json compare_with_trace(const Trace& trace, const std::vector<KernelsCsvRow>& rows, std::uint32_t gpu,
+[[nodiscard]] Json compare_with_trace(const Trace& trace, const std::vector<OperationRecord>& rows, std::uint32_t gpu,
                                       const std::string& source);
 
 // The same for people.

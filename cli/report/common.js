@@ -55,6 +55,8 @@ function section(id, title, why, ...parts) {
   return node;
 }
 
+const mix = (a, b, t) => a.map((v, i) => Math.round(v + (b[i] - v) * t));
+const rgb = (hex) => hex.match(/\w\w/g).map((h) => parseInt(h, 16));
 // Ink on a bar by its brightness, so that labels are readable in both themes.
 function inkOn(fill) {
   const [r, g, b] = fill[0] === "#" ? fill.match(/\w\w/g).map((h) => parseInt(h, 16)) : fill.match(/\d+/g).map(Number);
@@ -97,28 +99,37 @@ function hint(node, content) {
   node.addEventListener("mouseleave", hideTip);
 }
 
-// columns: [{name, text?, cell(row), sort?(row)}]; a click on a heading sorts by it.
+// columns: [{name, text?, cell(row), sort?(row)}]; a click or Enter on a heading sorts by it. The first `kMostRows` are
+// shown, and a button shows as many again. fill(rows) of the table shows others, sorted as before.
+const kMostRows = 200;
 function table(columns, rows, className) {
-  const body = el("tbody");
-  const fill = (sorted) => body.replaceChildren(...sorted.map((row) => el("tr", columns.map((c) =>
-    el(c.text ? "td.text" : "td", c.cell(row))))));
-  fill(rows);
-  let last = null;
-  const head = el("tr", columns.map((c) => {
-    const th = el(c.text ? "th.text" : "th", c.name);
-    if (c.sort) {
-      th.style.cursor = "pointer";
-      th.title = "Sort";
-      th.addEventListener("click", () => {
-        const up = last === c;
-        last = up ? null : c;
-        const order = (a, b) => (c.sort(a) < c.sort(b) ? -1 : c.sort(a) > c.sort(b) ? 1 : 0);
-        fill([...rows].sort((a, b) => (up ? order(a, b) : order(b, a))));
-      });
-    }
+  const body = el("tbody"), more = el("button", {type: "button", onclick: () => { most += kMostRows; show(); }}, "More rows");
+  const foot = el("tfoot", el("tr", el("td.text", {colspan: columns.length}, more)));
+  let all = rows, sorted = rows, by = null, down = true, most = kMostRows;
+  function show() {
+    body.replaceChildren(...sorted.slice(0, most).map((row) => el("tr", columns.map((c) => el(c.text ? "td.text" : "td", c.cell(row))))));
+    foot.hidden = sorted.length <= most;
+  }
+  function sort() {
+    const order = (a, b) => (by.sort(a) < by.sort(b) ? -1 : by.sort(a) > by.sort(b) ? 1 : 0);
+    sorted = by ? [...all].sort((a, b) => (down ? order(b, a) : order(a, b))) : all;
+    show();
+  }
+  const heads = columns.map((c) => {
+    if (!c.sort) return el(c.text ? "th.text" : "th", c.name);
+    const th = el(c.text ? "th.text" : "th", {"aria-sort": "none"}, el("button.sort", {type: "button", title: "Sort", onclick: () => {
+      down = by !== c || !down;
+      by = c;
+      for (const other of heads) if (other.hasAttribute("aria-sort")) other.setAttribute("aria-sort", "none");
+      th.setAttribute("aria-sort", down ? "descending" : "ascending");
+      sort();
+    }}, c.name));
     return th;
-  }));
-  return el("table" + (className ? "." + className : ""), el("thead", head), body);
+  });
+  show();
+  const node = el("table" + (className ? "." + className : ""), el("thead", el("tr", heads)), body, foot);
+  node.fill = (others) => { all = others; most = kMostRows; sort(); };
+  return node;
 }
 const clip = (text) => el("span.clip", {title: text}, text);
 const meter = (fraction) => el("span.meter", el("i", {style: {width: 100 * Math.min(1, fraction) + "%"}}));
@@ -138,7 +149,7 @@ addEventListener("beforeprint", () => { beforePrint = document.documentElement.d
 addEventListener("afterprint", () => setTheme(beforePrint));
 
 // The verdict is written for terminals; a page has the signs.
-const typeset = (text) => text.replace(/(\d\.\d\d)x\b/g, "$1×").replace(/(\d) (us|ns|ms|s|[kMGT]?B|GB\/s|%)(?![\w/])/g,
+const typeset = (text) => text.replace(/(\d\.\d+)x\b/g, "$1×").replace(/(\d) (us|ns|ms|s|[kMGT]?B|GB\/s|%)(?![\w/])/g,
   (_, digit, unit) => digit + "\u202f" + (unit === "us" ? "µs" : unit));
 // The verdict's first sentence is the headline, what follows explains it.
 function headline(title, verdict) {

@@ -95,52 +95,12 @@ function unitsSection(gpus) {
     })), legend([{name: "compute", color: "compute", text: ""}, {name: "communication", color: "communication", text: ""}]));
 }
 
-// Matrices of sources and destinations, one for each pair of kinds ("gpu" to "switch"), when every link is named
-// "a->b" and they fit; else nothing.
-function linkHeat(links) {
-  const groups = new Map();
-  for (const link of links) {
-    const match = /^(.*?)\s*(?:->|→)\s*(.*?)(?:[.#:\s]\d+)?$/.exec(link.name);
-    if (!match) return null;
-    const [, from, to] = match, key = from.replace(/\d+/g, "") + "\n" + to.replace(/\d+/g, "");
-    if (!groups.has(key)) groups.set(key, {from: new Set(), to: new Set(), cells: new Map()});
-    const group = groups.get(key), cell = group.cells.get(from + "\n" + to) || {bytes: 0, busy: 0, peak: 0, links: 0};
-    group.from.add(from);
-    group.to.add(to);
-    cell.bytes += link.bytes;
-    cell.busy = Math.max(cell.busy, link.busy_fraction);
-    cell.peak = Math.max(cell.peak, link.peak_fraction);
-    cell.links += 1;
-    group.cells.set(from + "\n" + to, cell);
-  }
-  if ([...groups.values()].some((g) => g.from.size > 40 || g.to.size > 40)) return null;
-  return el("div.heats", [...groups.values()].map(heatMatrix));
-}
-function heatMatrix({from, to, cells}) {
-  const byNumber = (a, b) => a.localeCompare(b, "en", {numeric: true});
-  const columns = [...to].sort(byNumber);
-  return el("div.scroll", el("table.heat", el("thead", el("tr", el("th"), columns.map((t) => el("th", t)))),
-    el("tbody", [...from].sort(byNumber).map((a) => el("tr", el("th", a), columns.map((b) => heatCell(a, b, cells.get(a + "\n" + b))))))));
-}
-function heatCell(a, b, cell) {
-  if (!cell) return el("td");
-  const td = el("td", (100 * cell.busy).toFixed(0));
-  const paint = () => {
-    td.style.background = slowdownRamp()[Math.round(64 * Math.min(1, cell.busy))];
-    td.style.color = inkOn(td.style.background);
-  };
-  paint();
-  themed.push(paint);
-  hint(td, () => [el("div.head", `${a} → ${b}`), el("dl", el("dt", "bytes"), el("dd", size(cell.bytes)), el("dt", "busy"),
-    el("dd", percent(cell.busy)), el("dt", "peak"), el("dd", percent(cell.peak)), cell.links > 1 && [el("dt", "links"), el("dd", cell.links)])]);
-  return td;
-}
 function networkSection(links, allSwitches) {
   const switches = allSwitches.filter((s) => s.reduced_bytes || s.multicast_bytes || s.table_high_water_bytes);
   if (!links.length && !switches.length) return null;
   const parts = [];
-  const heat = links.length ? linkHeat(links) : null;
-  if (heat) parts.push(heat);
+  const drawing = links.length ? topologyView(links) : null;
+  if (drawing) parts.push(drawing);
   if (links.length) {
     const rows = [...links].sort((a, b) => b.busy_fraction - a.busy_fraction);
     const list = el("div.scroll", table([
@@ -148,18 +108,35 @@ function networkSection(links, allSwitches) {
       {name: "bytes", cell: (l) => size(l.bytes), sort: (l) => l.bytes},
       {name: "busy", cell: (l) => [meter(l.busy_fraction), percent(l.busy_fraction)], sort: (l) => l.busy_fraction},
       {name: "peak", cell: (l) => percent(l.peak_fraction), sort: (l) => l.peak_fraction}], rows));
-    parts.push(heat || rows.length > 24 ? el("details", {style: {"margin-top": "14px"}}, el("summary", `All ${rows.length} links`), list) : list);
+    parts.push(drawing || rows.length > 24 ? el("details", {style: {"margin-top": "14px"}}, el("summary", `All ${rows.length} links`), list) : list);
   }
   if (switches.length) parts.push(el("div", {style: {"margin-top": "16px"}}, table([
     {name: "switch", text: true, cell: (s) => s.name},
     {name: "reduced", cell: (s) => size(s.reduced_bytes)}, {name: "multicast", cell: (s) => size(s.multicast_bytes)},
     {name: "table high water", cell: (s) => size(s.table_high_water_bytes)}, {name: "stalled for", cell: (s) => time(s.table_stall_s)}], switches)));
-  return section("network", "Links and switches", heat ? "Share of the run that each link was busy, in percent; rows send, columns receive." : "", ...parts);
+  return section("network", "Links and switches", drawing ? "Colour and width: the share of the run that the busier direction of a link sends. Point at a link or node." : "", ...parts);
 }
 
+// Bus bandwidth over size, a mark for each collective.
+function sizesPlot(collectives) {
+  const shown = collectives.filter((c) => c.bytes > 0 && c.busbw_GBps > 0);
+  if (new Set(shown.map((c) => c.bytes)).size < 2) return null;
+  const how = (c) => [c.kind.replaceAll("_", "-"), c.algorithm, c.protocol].filter(Boolean).join(", ");
+  const series = [...new Set(shown.map(how))].map((name) => ({name, of: shown.filter((c) => how(c) === name)}));
+  return plot({label: "Bus bandwidth of collectives over size", height: 280, build: () => ({type: "scatter",
+    data: {datasets: series.map((s, i) => ({label: s.name, data: s.of.map((c) => ({x: c.bytes, y: c.busbw_GBps})),
+      ...seriesStyle(i, series.length), pointRadius: 5, pointHoverRadius: 7}))},
+    options: {plugins: {legend: {display: true, position: "bottom", labels: legendLabels()}},
+      scales: {x: scale({title: "bytes", log: true, text: size}), y: scale({title: "bus bandwidth", text: rate, beginAtZero: true})}}}),
+    describe: ({datasetIndex, index}) => {
+      const c = series[datasetIndex].of[index];
+      return [el("div.head", c.name), el("div.sub", series[datasetIndex].name), facts([["bytes", size(c.bytes)],
+        ["takes", time(c.end_s - c.start_s)], ["bus bandwidth", rate(c.busbw_GBps)], ["channels", c.channels]])];
+    }}).node;
+}
 function collectivesSection(collectives) {
   if (!collectives.length) return null;
-  return section("collectives", "Collectives", "", el("div.scroll", table([
+  return section("collectives", "Collectives", "", sizesPlot(collectives), el("div.scroll", table([
     {name: "collective", text: true, cell: (c) => clip(c.name), sort: (c) => c.name},
     {name: "algorithm", text: true, cell: (c) => [c.algorithm, c.protocol].filter(Boolean).join(", "), sort: (c) => c.algorithm},
     {name: "channels", cell: (c) => c.channels, sort: (c) => c.channels},

@@ -1,10 +1,10 @@
 // The timeline: one lane a stream on a canvas. Operations narrower than a pixel are merged into columns, and only what
 // is visible is looked at, so that hundreds of thousands of operations stay quick.
-const kLane = 21, kGpuGap = 9, kHead = 44, kCounter = 40, kGutter = 126;
+const kLane = 21, kGpuGap = 9, kHead = 44, kGutter = 126;
 
-function timelineView(timeline) {
+function timelineView(timeline, onSpan) {
   const {ops, lanes} = loadOperations(timeline);
-  const names = timeline.names, counters = timeline.counters;
+  const names = timeline.names;
   const spans = phaseSpans(ops, lanes, names), flows = operationsByFlow(ops);
   let first = Infinity, last = 0;
   for (let i = 0; i < ops.n; ++i) { first = Math.min(first, ops.start[i]); last = Math.max(last, ops.end[i]); }
@@ -18,8 +18,7 @@ function timelineView(timeline) {
     lane.y = y;
     y += kLane;
   });
-  const counterY = counters.map((_, i) => y + kGpuGap + i * kCounter);
-  const height = y + 4 + (counters.length ? kGpuGap + counters.length * kCounter : 0);
+  const height = y + 4;
 
   const head = el("canvas.head", {"aria-label": "Overview: drag to choose a span"});
   const body = el("canvas.body", {tabindex: 0, role: "img", "aria-label":
@@ -103,28 +102,6 @@ function timelineView(timeline) {
     c.fillText(names[ops.rows[i][1]][0], x0 + 5, lane.y + kLane / 2 + 0.5);
     c.restore();
   }
-  function drawCounter(c, counter, top) {
-    const bottom = top + kCounter - 8, n = counter.values.length;
-    const most = Math.max(...counter.values, 1e-300);
-    c.beginPath();
-    c.moveTo(kGutter, bottom);
-    let i = Math.max(0, Math.floor(view.from / counter.period_ns));
-    for (; i < n && i * counter.period_ns < view.to; ++i) {
-      const h = bottom - (kCounter - 14) * counter.values[i] / most;
-      c.lineTo(Math.max(kGutter, toX(i * counter.period_ns)), h);
-      c.lineTo(Math.min(width, toX((i + 1) * counter.period_ns)), h);
-    }
-    c.lineTo(Math.max(kGutter, Math.min(width, toX(i * counter.period_ns))), bottom);
-    c.globalAlpha = 0.45;
-    c.fillStyle = theme.compute;
-    c.fill();
-    c.globalAlpha = 1;
-    c.fillStyle = theme.soft;
-    c.textAlign = "left";
-    c.fillText(counter.name.length > 18 ? counter.name.slice(0, 17) + "…" : counter.name, 10, top + 10);
-    c.fillStyle = theme.faint;
-    c.fillText(`≤ ${digits(most)} ${counter.unit}`, 10, top + 24);
-  }
   // What is pointed at, and the same collective on the other GPUs, drawn over a copy of the lanes.
   function drawHovered() {
     const c = prepare(body, height);
@@ -157,7 +134,6 @@ function timelineView(timeline) {
       c.textAlign = "left";
       drawLane(c, lane);
     });
-    counters.forEach((counter, i) => drawCounter(c, counter, counterY[i]));
   }
   function drawHead() {
     const c = prepare(head, kHead), overview = (t) => kGutter + (t - all.from) / (all.to - all.from) * (width - kGutter);
@@ -203,6 +179,7 @@ function timelineView(timeline) {
     drawHead();
     drawLanes();
     drawHovered();
+    onSpan(view.from, view.to);
   }
   themed.push(() => { theme = null; draw(); });
   new ResizeObserver(schedule).observe(frame);

@@ -52,8 +52,6 @@ function phaseSpans(ops, lanes, names) {
   return spans;
 }
 
-const mix = (a, b, t) => a.map((v, i) => Math.round(v + (b[i] - v) * t));
-const rgb = (hex) => hex.match(/\w\w/g).map((h) => parseInt(h, 16));
 // 1x is pale, 2x and more is hot.
 function slowdownRamp() {
   const stops = ["hot0", "hot1", "hot2", "hot3"].map((name) => rgb(color(name))), at = [0, 0.2, 0.6, 1];

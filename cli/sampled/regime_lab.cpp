@@ -184,8 +184,8 @@ Regime RegimeLab::observed(const Machine& machine, std::uint32_t first, std::uin
   regime.unit_seconds_communication = gpu.statistics().unit_seconds_communication;
   for (const Machine::Link& link : machine.links()) {
     const LaneStatistics& lane = *link.statistics;
-    regime.links.push_back({lane.payload_bytes, lane.wire_bytes, lane.packets, lane.busy.count(), lane.busiest().count(),
-                            lane.stalled.count(), lane.queue_high_water});
+    regime.links.push_back({lane.payload_bytes, lane.wire_bytes, lane.packets, lane.busy.count(),
+                            lane.busiest().count(), lane.stalled.count(), lane.queue_high_water});
     packets_ += lane.packets;
   }
   for (std::size_t s = 0; s < machine.switches(); ++s) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 
+#include "cli/counters.h"
 #include "cli/gather.h"
 #include "cli/iteration_times.h"
 #include "network/fabric.h"
@@ -164,6 +165,8 @@ void gather_sampled(const RunConfig& config, const std::vector<Program>& program
   gather_collectives(programs.front(), scripts, timeline, result);
   gather_gpus(timeline, config.gpus, result);
   gather_network(config, timeline, result);
+  gather_equal_counters(config, programs.front(), timeline.hbm(), timeline.times(), timeline.clock(),
+                        timeline.clock().to_time(timeline.end()), result);
   // All GPUs are the first one: its times are the mean of all.
   RunConfig one = config;
   one.gpus = 1;

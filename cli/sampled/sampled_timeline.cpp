@@ -235,7 +235,18 @@ void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle 
   for (std::size_t i = 0; i < regime.links.size(); ++i) add(regime.links[i], sum_.links[i]);
   sum_.switches.resize(std::max(sum_.switches.size(), regime.switches.size()));
   for (std::size_t i = 0; i < regime.switches.size(); ++i) add(regime.switches[i], sum_.switches[i]);
-  traffic_.push_back({now, now + longest, regime.hbm_read_bytes + regime.hbm_write_bytes});
+  spread_traffic(regime, now, now + longest);
+}
+
+void SampledTimeline::spread_traffic(const Regime& regime, SubCycle from, SubCycle to) {
+  const std::int64_t first = clock_.to_time(from) / kShortestTimeBin;
+  const std::int64_t bins = std::max<std::int64_t>(1, clock_.to_time(to) / kShortestTimeBin - first);
+  const auto spread = [&](TimeBins& series, std::int64_t bytes) {
+    for (std::int64_t b = 0; b < bins; ++b) series.add(first + b, bytes * (b + 1) / bins - bytes * b / bins);
+  };
+  spread(hbm_.read, regime.hbm_read_bytes);
+  spread(hbm_.written, regime.hbm_write_bytes);
+  spread(hbm_.communication, regime.hbm_communication_bytes);
 }
 
 }  // namespace weft

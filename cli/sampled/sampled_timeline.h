@@ -26,12 +26,8 @@ class SampledTimeline {
   [[nodiscard]] SubCycle end() const { return end_; }
   // What all stretches did together, of one GPU. Its operations are left empty.
   [[nodiscard]] const Regime& sum() const { return sum_; }
-  // HBM bytes from one moment to another.
-  struct Traffic {
-    SubCycle from = 0, to = 0;
-    std::int64_t hbm_bytes = 0;
-  };
-  [[nodiscard]] const std::vector<Traffic>& traffic() const { return traffic_; }
+  // The traffic of a stretch is spread evenly over it.
+  [[nodiscard]] const HbmOverTime& hbm() const { return hbm_; }
 
  private:
   enum class EventKind { host_step, arrives, starts, ends };
@@ -54,6 +50,7 @@ class SampledTimeline {
   const Regime* known_stretch(const HostState& state, SubCycle now);
   const Regime& simulated_stretch(const HostState& state, SubCycle now);
   void apply(const Regime& regime, std::uint32_t first, SubCycle now);
+  void spread_traffic(const Regime& regime, SubCycle from, SubCycle to);
 
   const Program* program_;
   bool communicates_;
@@ -76,7 +73,7 @@ class SampledTimeline {
   std::uint32_t running_ = 0;           // with one, and not through
   std::vector<KernelLedger> ledgers_;
   Regime sum_;
-  std::vector<Traffic> traffic_;
+  HbmOverTime hbm_;
   SubCycle end_ = 0;
 };
 

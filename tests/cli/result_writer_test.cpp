@@ -46,11 +46,11 @@ class ResultFiles : public ::testing::Test {
   fs::path dir_;
 };
 
-TEST_F(ResultFiles, ARunDirectoryHoldsAllFiveFilesAndNothingElse) {
+TEST_F(ResultFiles, ARunDirectoryHoldsAllSixFilesAndNothingElse) {
   const RunResult result = sample_result();
   write_run_directory(result, dir_ / "new" / "run");
-  EXPECT_EQ(names(dir_ / "new" / "run"),
-            (std::set<std::string>{"config.json", "kernels.csv", "report.html", "result.json", "timeline.pftrace"}));
+  EXPECT_EQ(names(dir_ / "new" / "run"), (std::set<std::string>{"config.json", "counters.csv", "kernels.csv",
+                                                                "report.html", "result.json", "timeline.pftrace"}));
   EXPECT_EQ(read(dir_ / "new" / "run" / "result.json"), json_text(result_to_json(result)));
   EXPECT_EQ(Json::parse(read(dir_ / "new" / "run" / "config.json")), result.config);
 }
@@ -60,7 +60,7 @@ TEST_F(ResultFiles, WritingTwiceReplacesTheFiles) {
   write_run_directory(result, dir_);
   result.config_sha256 = "another";
   write_run_directory(result, dir_);
-  EXPECT_EQ(names(dir_).size(), 5U);
+  EXPECT_EQ(names(dir_).size(), 6U);
   EXPECT_EQ(Json::parse(read(dir_ / "result.json"))["config_sha256"], "another");
 }
 

@@ -1,0 +1,43 @@
+// A figure for a paper: its numbers, drawn as SVG, and as data with a gnuplot script that draws the same.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace weft {
+
+enum class FigureUnit { number, seconds, bytes, bandwidth };  // base units: 1, s, B, GB/s
+
+struct FigureAxis {
+  std::string label;
+  FigureUnit unit = FigureUnit::number;
+  bool log = false;
+};
+
+// lines, points: x and y of the same length. steps: lines whose value holds to the next x. areas: series on top of each
+// other, all with the x of the first. bars: one stacked bar a category, y[i] of category i. heat: a row of cells a
+// series, y[i] in column i, NaN where there is none.
+struct FigureSeries {
+  std::string name;
+  std::vector<double> x = {}, y = {};
+};
+
+enum class FigureKind { lines, steps, points, areas, bars, heat };
+
+struct Figure {
+  std::string name, title;  // name: of its files
+  FigureKind kind = FigureKind::lines;
+  FigureAxis x, y;  // of bars, x is the axis of values; of heat, y.unit and y.log are those of the cells
+  std::vector<std::string> categories = {};  // of bars and heat
+  std::vector<FigureSeries> series = {};
+  std::string cells = {};  // of heat: what a cell says
+};
+
+// A width of 640 and a height that fits; text stays text.
+[[nodiscard]] std::string figure_svg(const Figure& figure);
+
+// A table for gnuplot, tabs between columns, and the script that makes NAME.pdf of NAME.dat beside it.
+[[nodiscard]] std::string figure_data(const Figure& figure);
+[[nodiscard]] std::string figure_gnuplot(const Figure& figure);
+
+}  // namespace weft

@@ -1,0 +1,27 @@
+// The figures of a folder's page for papers.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "cli/figure.h"
+#include "sim/json_reader.h"
+
+namespace weft {
+
+// What the figures of a sweep show; empty: as its page does at first.
+struct SweepChoice {
+  std::string x, by;            // parameters: the axis, and a curve or row for each value of the other
+  std::string metric, against;  // metrics: the one shown, and the Pareto front's other
+};
+
+// Of a run: iteration, backward, kernels, collectives, hbm-load, link-load, memory-load; of a comparison: iteration,
+// backward, hbm; of a sweep: curves, heat, pareto; those for which there are numbers. Throws InputError for a folder
+// of something else, and for a choice that the sweep does not have.
+[[nodiscard]] std::vector<Figure> folder_figures(const std::filesystem::path& folder, const SweepChoice& choice);
+
+// `data` as sweep_report_data makes it.
+[[nodiscard]] std::vector<Figure> sweep_figures(const Json& data, const SweepChoice& choice);
+
+}  // namespace weft
