@@ -20,6 +20,7 @@ void add_import_command(CLI::App& app, Command& chosen);
 void add_trace_command(CLI::App& app, Command& chosen);
 void add_validate_command(CLI::App& app, Command& chosen);
 void add_kernel_command(CLI::App& app, Command& chosen);
+void add_sweep_command(CLI::App& app, Command& chosen);
 void add_list_command(CLI::App& app, Command& chosen);
 
 }  // namespace weft

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# Installs what weft is built from (Debian 12 packages). Does nothing when all of it is there.
+# install_deps.sh [--test]: installs what weft is built from (Debian 12 packages), and with --test what only its tests
+# need. Does nothing when all of it is there.
 set -euo pipefail
 
 packages=(
   g++ cmake ninja-build pkg-config
   libsystemc-dev libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev zlib1g-dev libboost-dev
-  libprotobuf-dev protobuf-compiler libssl-dev
+  libprotobuf-dev protobuf-compiler libssl-dev libsqlite3-dev
   libgtest-dev libgmock-dev libbenchmark-dev
 )
+[ "${1:-}" != --test ] || packages+=(slurmctld slurmd slurm-client munge)
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "weft: this is no Debian; install what these packages hold yourself: ${packages[*]}" >&2

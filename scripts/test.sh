@@ -3,6 +3,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-./scripts/install_deps.sh
+./scripts/install_deps.sh --test
 ./scripts/build.sh release
 ctest --preset release -j "$(nproc)" "$@"
