@@ -6,13 +6,14 @@ cd "$(dirname "$0")/.."
 sweep=${1:-configs/sweeps/resnet50_network.json} kills=${2:-5}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'echo "line $LINENO failed"' ERR
 cp build/release/cli/weft "$work/weft"  # a build meanwhile would make another program of it
 weft=$work/weft
 costs() { cat "$work/$1"/points/*/cost.json | awk -F'[:,]' -v name="\"$2\"" '$1 ~ name { sum += $2 } END { print sum }'; }
 done_runs() { { find "$work/killed/points" -mindepth 1 -maxdepth 1 2>/dev/null || true; } | wc -l; }
 
 begin=$(date +%s.%N)
-"$weft" sweep "$sweep" -o "$work/whole" -j 2 | head -n 1
+"$weft" sweep "$sweep" -o "$work/whole" -j 2 >"$work/said"
 wall=$(awk -v begin="$begin" -v end="$(date +%s.%N)" 'BEGIN { print end - begin }')
 awk -v wall="$wall" -v cpu="$(costs whole cpu_s)" -v busy="$(costs whole wall_s)" 'BEGIN {
   printf "wall %.1f s; CPU time of the runs / (2 x wall) %.3f; both places taken %.3f of the time\n", wall, cpu / 2 / wall, busy / 2 / wall
@@ -32,7 +33,8 @@ for ((kill = 1; kill <= kills; ++kill)); do
   echo "killed with $(done_runs) of $points runs done"
   [ ! -d "$work/killed/points" ] || (cd "$work/killed/points" && stat -c '%n %i %Y' ./*/result.json 2>/dev/null || true) >>"$work/seen"
 done
-"$weft" sweep "$sweep" -o "$work/killed" -j 2 --resume | head -n 1
+"$weft" sweep "$sweep" -o "$work/killed" -j 2 --resume >"$work/said"
+head -n 1 "$work/said"
 cmp "$work/whole/results.csv" "$work/killed/results.csv"
 cmp "$work/whole/results.sqlite" "$work/killed/results.sqlite"
 twice=$(sort -u "$work/seen" | while read -r name inode time; do

@@ -56,6 +56,7 @@ start_cluster() {
     done
     echo "PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP"
   } >"$cluster/slurm.conf"
+  echo "CgroupPlugin=cgroup/v1" >"$cluster/cgroup.conf"  # none is used, but slurmd would look for one: a chroot has none
   export SLURM_CONF=$cluster/slurm.conf
   slurmctld -c
   for ((n = 0; n < nodes; ++n)); do start_node "$n"; done

@@ -17,6 +17,7 @@ finish() {
   rm -rf "$work"
 }
 trap finish EXIT
+trap 'echo "line $LINENO failed"' ERR
 fail() {
   echo "failed: $1"
   cat "$work/log" "$work"/out/slurm/*.log
@@ -52,14 +53,13 @@ start_cluster 2
 "$weft" sweep "$sweep" -o "$work/out" --executor slurm --shards 4 --poll 1 >"$work/log" 2>&1 &
 watcher=$!
 wait_for 2
+note_done
 killed=
 for shard in 1 2 3 4; do
-  killed=$(process_of_shard "$shard")
-  [ -z "$killed" ] || break
+  process=$(process_of_shard "$shard")
+  if [ -n "$process" ] && kill -9 "$process"; then killed=$shard && break; fi
 done
 [ -n "$killed" ] || fail "no shard runs"
-note_done
-kill -9 "$killed"
 wait_for $((points / 2))
 note_done
 kill_node 1
