@@ -46,6 +46,15 @@ void flush_all(const fs::path& folder) {
   ::close(descriptor);
 }
 
+// What runs were writing that did not end well.
+void remove_outputs(const fs::path& work) {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(work, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("run.") || name.starts_with(".run.")) fs::remove_all(entry.path(), ignored);
+  }
+}
+
 }  // namespace
 
 RunStore::RunStore(fs::path folder) : folder_(std::move(folder)) {}
@@ -120,14 +129,7 @@ std::optional<Claim> RunStore::claim(const std::string& key, std::chrono::second
     clear(key);
     return std::nullopt;
   }
-  // What owners left that were killed.
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(work, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("run.") || name.starts_with(".run.") || name.starts_with("errors.")) {
-      fs::remove_all(entry.path(), ignored);
-    }
-  }
+  remove_outputs(work);  // of owners that were killed
   return claim;
 }
 
@@ -162,6 +164,7 @@ void RunStore::clear(const std::string& key) const {
 }
 
 void RunStore::fail(const std::string& key, const RunFailure& failure) const {
+  remove_outputs(work_path(key));  // first: the disk may be full
   write_file_atomically(work_path(key) / "failure.json",
                         json_text({{"status", failure.status}, {"reason", failure.reason}}));
   remove_claims(work_path(key));
