@@ -87,6 +87,11 @@ kill_node() {
 
 stop_cluster() {
   local pid
+  scancel --user="$(id -un)" 2>/dev/null || true  # daemons leave jobs running when they end
+  for ((pid = 0; pid < 50; ++pid)); do
+    [ -n "$(squeue -h 2>/dev/null)" ] || break
+    sleep 0.1
+  done
   for pid in "$cluster"/slurmd-*.pid "$cluster/slurmctld.pid" "$cluster/munge/pid"; do
     [ -f "$pid" ] && kill "$(cat "$pid")" 2>/dev/null
   done
