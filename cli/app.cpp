@@ -17,6 +17,7 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   weft compare configs/experiments/resnet50_overlap.json --all-reduce ring,in_switch -o out/overlap
   weft run experiment.json --set network.link.bandwidth_GBps=50 --set gpus=4 -o out/run
+  weft sweep configs/sweeps/resnet50_network.json -o out/sweep
   weft collective experiment.json --collective all_reduce --min 1KiB --max 256MiB
   weft report out/run
   weft import kineto profile.json.gz -o trace.json.gz
@@ -27,7 +28,7 @@ constexpr const char* kExamples = R"(Examples:
   weft list systems
 
 Exit codes: 0 done, 2 wrong usage, 65 bad configuration or trace, 66 input missing, 70 internal error,
-130 interrupted.)";
+75 part of a sweep failed, 130 interrupted.)";
 
 int report(const std::string& message, ExitCode code) {
   print_error(message);
@@ -58,6 +59,7 @@ int run_app(int argc, const char* const* argv) {
   Command chosen;
   add_run_command(app, chosen);
   add_compare_command(app, chosen);
+  add_sweep_command(app, chosen);
   add_report_command(app, chosen);
   add_collective_command(app, chosen);
   add_import_command(app, chosen);

@@ -3,14 +3,14 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spawn.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
+#include <cerrno>
 #include <ctime>
-#include <map>
 #include <system_error>
 
 #include "cli/terminal.h"
@@ -20,102 +20,129 @@ namespace weft {
 
 namespace {
 
-// Waits for SIGCHLD and interrupts with all of them blocked, so that none arrives between a test and a wait.
-class SignalWait {
- public:
-  SignalWait() {
-    sigemptyset(&awaited_);
-    for (const int signal : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&awaited_, signal);
-    pthread_sigmask(SIG_BLOCK, &awaited_, &before_);
+using Seconds = std::chrono::duration<double>;
+
+double seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+}
+
+void put_at(int descriptor, const char* file, int flags) {
+  const int opened = ::open(file, flags, 0666);
+  if (opened < 0 || ::dup2(opened, descriptor) < 0) ::_exit(static_cast<int>(ExitCode::internal_error));
+  ::close(opened);
+}
+
+// What the child does before it becomes the program: only what is safe after fork.
+[[noreturn]] void become(char* const* argv, pid_t parent, const sigset_t& mask, const ChildLimits& limits) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(static_cast<int>(ExitCode::interrupted));  // it died before prctl
+  put_at(STDOUT_FILENO, "/dev/null", O_WRONLY);
+  if (!limits.errors.empty()) put_at(STDERR_FILENO, limits.errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC);
+  if (limits.memory_bytes) {
+    const rlimit most{*limits.memory_bytes, *limits.memory_bytes};
+    ::setrlimit(RLIMIT_AS, &most);
   }
-  ~SignalWait() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalWait(const SignalWait&) = delete;
-  SignalWait& operator=(const SignalWait&) = delete;
-
-  [[nodiscard]] const sigset_t& before() const { return before_; }
-  // Returns whether an interrupt arrived.
-  [[nodiscard]] bool wait() const {
-    const timespec most{1, 0};
-    const int signal = ::sigtimedwait(&awaited_, nullptr, &most);
-    return signal == SIGINT || signal == SIGTERM;
+  // When the machine runs out of memory, the kernel shall end a child, not who looks after all of them.
+  if (const int score = ::open("/proc/self/oom_score_adj", O_WRONLY); score >= 0) {
+    static_cast<void>(!::write(score, "500", 3));
+    ::close(score);
   }
+  ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  ::execv("/proc/self/exe", argv);
+  ::_exit(static_cast<int>(ExitCode::internal_error));
+}
 
- private:
-  sigset_t awaited_{}, before_{};
-};
+}  // namespace
 
-pid_t spawn(const Arguments& arguments, const sigset_t& mask) {
+ChildProcesses::ChildProcesses() {
+  sigemptyset(&awaited_);
+  for (const int signal : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&awaited_, signal);
+  pthread_sigmask(SIG_BLOCK, &awaited_, &before_);
+}
+
+ChildProcesses::~ChildProcesses() {
+  for (const auto& child : running_) ::kill(child.first, SIGTERM);
+  for (const auto& child : running_) ::waitpid(child.first, nullptr, 0);
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
+void ChildProcesses::start(std::size_t id, const Arguments& arguments, const ChildLimits& limits) {
   std::string program = "weft";
   Arguments copies = arguments;
   std::vector<char*> argv{program.data()};
   for (auto& argument : copies) argv.push_back(argument.data());
   argv.push_back(nullptr);
 
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-  posix_spawnattr_init(&attributes);
-  posix_spawnattr_setsigmask(&attributes, &mask);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-  pid_t child = 0;
-  const int error = ::posix_spawn(&child, "/proc/self/exe", &files, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
-  if (error != 0) throw InternalError("cannot start a process: " + std::generic_category().message(error));
-  return child;
+  const pid_t parent = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) become(argv.data(), parent, before_, limits);
+  if (child < 0) throw InternalError("cannot start a process: " + std::generic_category().message(errno));
+  Child& entry = running_[child] = {id, Clock::now(), {}};
+  if (limits.timeout) entry.deadline = entry.started + std::chrono::duration_cast<Clock::duration>(*limits.timeout);
 }
 
-// The children that run, ended with this object.
-class Children {
- public:
-  Children() = default;
-  ~Children() {
-    for (const auto& child : running_) ::kill(child.first, SIGTERM);
-    for (const auto& child : running_) ::waitpid(child.first, nullptr, 0);
+std::optional<ChildEnd> ChildProcesses::reap() {
+  for (auto child = running_.begin(); child != running_.end(); ++child) {
+    int status = 0;
+    rusage used{};
+    if (::wait4(child->first, &status, WNOHANG, &used) != child->first) continue;
+    ChildEnd end;
+    end.id = child->second.id;
+    end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    end.timed_out = child->second.timed_out;
+    end.wall_s = Seconds(Clock::now() - child->second.started).count();
+    end.cpu_s = seconds(used.ru_utime) + seconds(used.ru_stime);
+    end.peak_rss_bytes = std::int64_t{used.ru_maxrss} * 1024;
+    running_.erase(child);
+    return end;
   }
-  Children(const Children&) = delete;
-  Children& operator=(const Children&) = delete;
+  return std::nullopt;
+}
 
-  [[nodiscard]] std::size_t size() const { return running_.size(); }
-  void start(const Arguments& arguments, const sigset_t& mask) { running_[spawn(arguments, mask)] = arguments; }
-  // Takes one that has ended and returns its exit code, or -1 when none has.
-  [[nodiscard]] int reap() {
-    for (auto child = running_.begin(); child != running_.end(); ++child) {
-      int status = 0;
-      if (::waitpid(child->first, &status, WNOHANG) != child->first) continue;
-      const Arguments arguments = child->second;
-      running_.erase(child);
-      if (WIFEXITED(status)) return WEXITSTATUS(status);
-      print_error(
-          fmt::format("weft {}: expected an exit code, got signal {}", fmt::join(arguments, " "), WTERMSIG(status)));
-      return static_cast<int>(ExitCode::internal_error);
-    }
-    return -1;
+void ChildProcesses::kill_overdue() {
+  for (auto& [process, child] : running_) {
+    if (child.timed_out || !child.deadline || Clock::now() < *child.deadline) continue;
+    child.timed_out = true;
+    ::kill(process, SIGKILL);
   }
+}
 
- private:
-  std::map<pid_t, Arguments> running_;
-};
-
-}  // namespace
+std::optional<ChildEnd> ChildProcesses::wait() {
+  // Signals are blocked, so that none arrives between this look and the wait.
+  if (auto ended = reap()) return ended;
+  auto until = Clock::now() + std::chrono::seconds(1);
+  for (const auto& [process, child] : running_) {
+    if (child.deadline && !child.timed_out) until = std::min(until, *child.deadline);
+  }
+  const auto left = std::max(Clock::duration::zero(), until - Clock::now());
+  const timespec most{static_cast<time_t>(left / std::chrono::seconds(1)),
+                      static_cast<long>((left % std::chrono::seconds(1)) / std::chrono::nanoseconds(1))};
+  const int signal = ::sigtimedwait(&awaited_, nullptr, &most);
+  if (signal == SIGINT || signal == SIGTERM) throw Interrupted();
+  kill_overdue();
+  return reap();
+}
 
 int run_children(const std::vector<Arguments>& commands, std::size_t parallel,
                  const std::function<void(std::size_t)>& finished) {
-  const SignalWait signals;
-  Children children;
+  ChildProcesses children;
   std::size_t started = 0, ended = 0;
   while (ended < commands.size()) {
-    while (started < commands.size() && children.size() < std::max<std::size_t>(parallel, 1)) {
-      children.start(commands[started++], signals.before());
+    while (started < commands.size() && children.running() < std::max<std::size_t>(parallel, 1)) {
+      children.start(started, commands[started], {});
+      ++started;
     }
-    const bool interrupted = signals.wait();
-    for (int code = children.reap(); code >= 0; code = children.reap()) {
-      if (code == static_cast<int>(ExitCode::interrupted)) throw Interrupted();
-      if (code != 0) return code;
+    if (const auto end = children.wait()) {
+      if (end->signal != 0) {
+        print_error(fmt::format("weft {}: expected an exit code, got signal {}", fmt::join(commands[end->id], " "),
+                                end->signal));
+        return static_cast<int>(ExitCode::internal_error);
+      }
+      if (end->exit_code == static_cast<int>(ExitCode::interrupted)) throw Interrupted();
+      if (end->exit_code != 0) return end->exit_code;
       ++ended;
     }
-    if (interrupted) throw Interrupted();
     finished(ended);
   }
   return 0;

@@ -22,6 +22,7 @@ void add_export_command(CLI::App& app, Command& chosen);
 void add_trace_command(CLI::App& app, Command& chosen);
 void add_validate_command(CLI::App& app, Command& chosen);
 void add_kernel_command(CLI::App& app, Command& chosen);
+void add_sweep_command(CLI::App& app, Command& chosen);
 void add_list_command(CLI::App& app, Command& chosen);
 void add_completion_command(CLI::App& app, Command& chosen);
 

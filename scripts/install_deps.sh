@@ -10,8 +10,8 @@ packages=(
   libjs-chart.js
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-# A browser with what drives it, and gnuplot.
-[ "${1:-}" != --test ] || packages+=(chromium-driver python3 gnuplot-nox)
+# A browser with what drives it, gnuplot, and Slurm.
+[ "${1:-}" != --test ] || packages+=(chromium-driver python3 gnuplot-nox slurmctld slurmd slurm-client munge)
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "weft: this is no Debian; install what these packages hold yourself: ${packages[*]}" >&2

@@ -14,13 +14,15 @@ namespace {
 struct Entry {
   ModelInfo info;
   Graph (*make)(const ModelSpec&);
-  bool layered = false;  // its number of equal layers can be chosen
+  bool layered = false;  // its first layers or blocks alone can be taken
 };
 
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> known{
       {{"bert-large", "BERT-large pre-training, 336,226,108 parameters, LAMB"}, make_bert_large, true},
-      {{"resnet50", "ResNet-50 v1.5 on 224 x 224 images, 25,557,032 parameters, SGD with momentum"}, make_resnet50},
+      {{"resnet50", "ResNet-50 v1.5 on 224 x 224 images, 25,557,032 parameters, SGD with momentum"},
+       make_resnet50,
+       true},
       {{"vgg16", "VGG-16 on 224 x 224 images, 138,357,544 parameters, SGD with momentum"}, make_vgg16},
   };
   return known;

@@ -16,7 +16,7 @@ struct ModelSpec {
   std::string precision;            // "fp32", "tf32" or "amp"
   std::uint32_t sequence = 0;       // tokens a sample; 0: the model's default (128), images ignore it
   std::uint32_t compute_units = 0;  // of the GPU whose libraries choose the tiles
-  std::uint32_t layers = 0;         // equal layers of a transformer, for a part of a step; 0: the model's number
+  std::uint32_t layers = 0;         // the first layers of a transformer, or residual blocks; 0: all
 };
 
 struct ModelInfo {

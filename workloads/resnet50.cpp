@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "sim/error.h"
 #include "workloads/convolution_layers.h"
 #include "workloads/dense_layers.h"
 #include "workloads/models.h"
@@ -38,6 +39,11 @@ Image bottleneck(TrainingStep& step, const std::string& prefix, const Image& in,
 }  // namespace
 
 Graph make_resnet50(const ModelSpec& spec) {
+  constexpr std::uint32_t kAllBlocks = 16;
+  if (spec.layers > kAllBlocks) {
+    throw InputError("", "/workload/layers", fmt::format("expected 0 (all) to {}, got {}", kAllBlocks, spec.layers));
+  }
+  std::uint32_t blocks_left = spec.layers == 0 ? kAllBlocks : spec.layers;
   TrainingStep step(spec, "resnet50");
   const Image images = input_images(step, spec.batch, 3, 224, 224);
   Image x = relu(step, convolution_and_norm(step, "", "conv1", "bn1", images, {64, 7, 2, 3}));
@@ -46,7 +52,7 @@ Graph make_resnet50(const ModelSpec& spec) {
   constexpr std::array<std::int64_t, 4> kBlocks{3, 4, 6, 3};
   for (std::size_t stage = 0; stage < kBlocks.size(); ++stage) {
     const std::int64_t width = std::int64_t{64} << stage;
-    for (std::int64_t block = 0; block < kBlocks[stage]; ++block) {
+    for (std::int64_t block = 0; block < kBlocks[stage] && blocks_left > 0; ++block, --blocks_left) {
       const std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
       x = bottleneck(step, fmt::format("layer{}.{}.", stage + 1, block), x, width, stride);
     }
