@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 
 #include "gpu_model/dma_collectives.h"
 #include "gpu_model/in_switch_programs.h"
@@ -89,7 +90,9 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .channels = choice.channels,
           .piece_bytes = protocol.piece_bytes,
           .pieces_per_chunk = protocol.pieces_per_chunk,
-          .chunk_unit = wish.even_chunks ? std::int64_t{protocol.data_bytes_per_line} : protocol.chunk_unit,
+          .chunk_unit = wish.even_chunks
+                            ? std::lcm(std::int64_t{protocol.data_bytes_per_line}, std::int64_t{kLineBytes})
+                            : protocol.chunk_unit,
           .chunk_order = protocol.chunk_order,
           .ranks_per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand),
           .ring_orders = context.ring_orders};

@@ -30,8 +30,8 @@ bool same(const ProgramOp& a, const ProgramOp& b) {
          a.copy.bytes == b.copy.bytes && a.copy.to_device == b.copy.to_device && a.copy.address == b.copy.address;
 }
 
-// Shares are multiples of one of these: data of a line by each protocol, an unrolled iteration, pieces of in_switch.
-constexpr std::int64_t kChunkUnits[] = {64, 120, 128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
+// Shares are multiples of one of these, so that they begin with a line: 1920 where lines hold 120 B of data.
+constexpr std::int64_t kChunkUnits[] = {128, 1920, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
 
 // Messages of the same bytes or a few more of which all ranks may have the same share, the nearest first: each rank has
 // the same part on all channels, or on as many channels as are filled.

@@ -1,0 +1,86 @@
+// sampled against cycle, from outside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "sim/config_file.h"
+#include "sim/json_reader.h"
+#include "tests/cli/run_weft.h"
+#include "tests/sim/temporary_folder.h"
+
+namespace weft {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+class Sampled : public testing::Test {
+ protected:
+  Sampled() { setenv("WEFT_REGIMES", (folder_.path() / "regimes.sqlite").c_str(), 1); }
+
+  Json run(const std::string& config, const std::string& options) {
+    folder_.write("e.json", config);
+    const Ran ran = weft("run e.json --json " + options, folder_);
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    return parse_json(ran.output, "result");
+  }
+  static double at(const Json& result, const char* path) {
+    return result.at(Json::json_pointer(path)).get<double>();
+  }
+  static void expect_near(const Json& sampled, const Json& cycle, const char* path, double share) {
+    EXPECT_NEAR(at(sampled, path) / at(cycle, path), 1, share) << path;
+  }
+
+  TemporaryFolder folder_;
+};
+
+constexpr const char* kStep = R"({"system": "hgx-h100", "gpus": 4, "iterations": 2,
+  "workload": {"model": "resnet50", "batch": 2, "precision": "amp", "layers": 2},
+  "scheme": {"bucket_MiB": 0.5, "first_bucket_MiB": 0.25}, "all_reduce": {"algorithm": "ring"}})";
+
+TEST_F(Sampled, AgreesWithCycleAndNeedsNothingTheSecondTime) {
+  const Json cycle = run(kStep, "--fidelity cycle");
+  const Json sampled = run(kStep, "--fidelity sampled");
+  for (const char* path : {"/iteration/time_s", "/iteration/backward_s", "/iteration/backward_slowdown"}) {
+    expect_near(sampled, cycle, path, 0.02);
+  }
+  EXPECT_NEAR(at(sampled, "/iteration/communication_exposed_s"), at(cycle, "/iteration/communication_exposed_s"),
+              0.02 * at(cycle, "/iteration/time_s"));
+  expect_near(sampled, cycle, "/gpus/3/hbm_read_bytes", 0.05);
+  EXPECT_EQ(sampled.at("links").size(), cycle.at("links").size());
+  EXPECT_EQ(sampled.at("collectives").size(), cycle.at("collectives").size());
+  EXPECT_LT(at(sampled, "/engine/memory_transactions"), at(cycle, "/engine/memory_transactions") / 3);
+
+  Json again = run(kStep, "--fidelity sampled");
+  EXPECT_EQ(at(again, "/engine/memory_transactions"), 0);
+  EXPECT_EQ(at(again, "/engine/skipped_fraction"), 1);
+  for (const char* part : {"iteration", "collectives", "gpus", "links"}) EXPECT_EQ(again.at(part), sampled.at(part));
+}
+
+TEST_F(Sampled, OneGpuStandsForAllBehindSwitches) {
+  for (const char* algorithm : {"ring", "in_switch"}) {
+    const std::string config = std::string(R"({"system": "hgx-h100", "gpus": 8, "all_reduce": {"algorithm": ")") +
+                               algorithm + R"("}, "workload": {"collective": "all_reduce", "bytes": 3000000}})";
+    const Json cycle = run(config, "--fidelity cycle");
+    const Json sampled = run(config, "--fidelity sampled");
+    expect_near(sampled, cycle, "/collectives/0/end_s", 0.03);
+    expect_near(sampled, cycle, "/links/0/bytes", 0.05);
+    EXPECT_LT(at(sampled, "/engine/memory_transactions"), at(cycle, "/engine/memory_transactions") / 6) << algorithm;
+    if (std::string(algorithm) == "in_switch") expect_near(sampled, cycle, "/switches/0/reduced_bytes", 0.05);
+  }
+}
+
+TEST_F(Sampled, SimulatesEachGpuWhereTheyDiffer) {
+  const std::string mesh = R"({"system": "dgx1-v100", "gpus": 8,
+    "workload": {"collective": "all_reduce", "bytes": 262144}})";
+  expect_near(run(mesh, "--fidelity sampled"), run(mesh, "--fidelity cycle"), "/collectives/0/end_s", 0.01);
+  const std::string late = R"({"system": "dgx-a100", "gpus": 2,
+    "workload": {"collective": "all_reduce", "bytes": 262144, "start_delay_us": [0, 20]}})";
+  EXPECT_EQ(at(run(late, "--fidelity sampled"), "/iteration/time_s"),
+            at(run(late, "--fidelity cycle"), "/iteration/time_s"));
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,73 @@
+// An L2 that is given what it holds.
+#include <gtest/gtest.h>
+
+#include "gpu_model/l2_warming.h"
+#include "tests/gpu_model/small_gpu.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kLinesOfCache = 512;
+
+L2Cache cache() {
+  const GpuSpec gpu = small_gpu();
+  return {gpu.l2, gpu.hbm, gpu.clock};
+}
+
+std::uint32_t fetched(L2Cache& l2, LineAddress first, std::uint32_t count) {
+  return l2.read({.first = first, .count = count}, cycles(std::int64_t{100'000})).fetched_bytes;
+}
+
+TEST(L2Touch, TouchedLinesAreThere) {
+  L2Cache l2 = cache();
+  l2.touch({.first = 101, .count = 77}, false);
+  EXPECT_EQ(fetched(l2, 101, 77), 0U);
+  EXPECT_EQ(fetched(l2, 200, 4), 4 * kLineBytes);
+  EXPECT_EQ(l2.hbm_statistics().write_bytes, 0);
+}
+
+TEST(L2Touch, OnlyTheSectorsThatWereTouched) {
+  L2Cache l2 = cache();
+  l2.touch({.first = 8, .count = 1, .first_sectors = 3, .last_sectors = 3}, false);
+  EXPECT_EQ(fetched(l2, 8, 1), 2 * kSectorBytes);
+}
+
+TEST(L2Touch, WhatWasWrittenGoesToMemoryWhenItMakesRoom) {
+  L2Cache l2 = cache();
+  l2.touch({.first = 0, .count = kLinesOfCache}, true);
+  for (LineAddress line = 0; line < 4 * kLinesOfCache; line += 4) fetched(l2, 100'000 + line, 4);
+  EXPECT_EQ(l2.hbm_statistics().write_bytes, std::int64_t{kLinesOfCache} * kLineBytes);
+}
+
+// Blocks read a slice of their own of one operand and all of another, and write a third.
+KernelDemand shared_reads() {
+  KernelDemand demand;
+  demand.shape.grid = {16, 1, 1};
+  demand.shape.block = {32, 1, 1};
+  demand.reads = {{.base = 0, .bytes_per_block = 1024}, {.base = 1 << 20, .bytes_per_block = 2048, .modulo = 1}};
+  demand.writes = {{.base = 2 << 20, .bytes_per_block = 512}};
+  return demand;
+}
+
+TEST(L2Touch, BlocksTouchWhatTheyWouldReadAndWrite) {
+  const KernelProgram kernel(shared_reads(), small_gpu(), "shared");
+  L2Cache l2 = cache();
+  touch_blocks(kernel, 4, 16, l2);
+  EXPECT_EQ(fetched(l2, 4 * 1024 / kLineBytes, 12 * 8), 0U);
+  EXPECT_EQ(fetched(l2, (1 << 20) / kLineBytes, 16), 0U);
+  EXPECT_EQ(fetched(l2, ((2 << 20) + 4 * 512) / kLineBytes, 12 * 4), 0U);
+  EXPECT_EQ(fetched(l2, 0, 4 * 8), 4 * 8 * kLineBytes);
+}
+
+TEST(L2Touch, TheLastBlocksThatFitCountSharedLinesOnce) {
+  const KernelProgram kernel(shared_reads(), small_gpu(), "shared");
+  std::int64_t bytes = 2048 + 3 * (1024 + 512);
+  EXPECT_EQ(last_blocks_of(kernel, 0, 16, bytes), 13U);
+  EXPECT_EQ(bytes, 0);
+  bytes = 1 << 20;
+  EXPECT_EQ(last_blocks_of(kernel, 0, 16, bytes), 0U);
+  EXPECT_EQ(bytes, (1 << 20) - 2048 - 16 * (1024 + 512));
+}
+
+}  // namespace
+}  // namespace weft
