@@ -36,7 +36,8 @@ void Gpu::leave_out_waves(RunningKernel& kernel) {
   skip_uncertainty_ += waves_->uncertainty();
   std::int64_t bytes = spec_.l2.bytes;
   const std::uint64_t end = kernel.next_block + blocks;
-  touch_blocks(*kernel.program, last_blocks_of(*kernel.program, kernel.next_block, end, bytes), end, l2_);
+  CountedSlices counted;
+  touch_blocks(*kernel.program, last_blocks_of(*kernel.program, kernel.next_block, end, bytes, counted), end, l2_);
   kernel.next_block = end;
   kernel.blocks_done += blocks;
 }

@@ -1,7 +1,6 @@
 #include "gpu_model/l2_warming.h"
 
 #include <array>
-#include <unordered_set>
 
 namespace weft {
 
@@ -44,12 +43,12 @@ void touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_
   }
 }
 
-std::uint64_t last_blocks_of(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, std::int64_t& bytes) {
-  Seen seen;
+std::uint64_t last_blocks_of(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, std::int64_t& bytes,
+                             CountedSlices& counted) {
   while (end > first && bytes > 0) {
     --end;
-    for_slices(kernel, end, [&](std::size_t operand, const LineStream& slice, bool stored) {
-      if (stored || seen.add(operand, slice)) bytes -= std::int64_t{slice.lines} * kLineBytes;
+    for_slices(kernel, end, [&](std::size_t /*operand*/, const LineStream& slice, bool /*stored*/) {
+      if (counted.insert(slice.first).second) bytes -= std::int64_t{slice.lines} * kLineBytes;
     });
   }
   return end;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 
 #include "gpu_model/kernel_program.h"
 #include "gpu_model/l2_cache.h"
@@ -11,9 +12,12 @@ namespace weft {
 // Lines that several blocks share are touched by the first of them only.
 void touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, L2Cache& l2);
 
-// The last blocks of [first, end) that touch `bytes` together, or all: the first of them. `bytes` is lowered by what
-// they touch.
+// Slices of operands that have been counted, by their first line.
+using CountedSlices = std::unordered_set<LineAddress>;
+
+// The last blocks of [first, end) that touch `bytes` together which are not in `counted` yet, or all: the first of
+// them. `bytes` is lowered by what they touch.
 [[nodiscard]] std::uint64_t last_blocks_of(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end,
-                                           std::int64_t& bytes);
+                                           std::int64_t& bytes, CountedSlices& counted);
 
 }  // namespace weft

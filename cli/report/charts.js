@@ -46,7 +46,10 @@ function plot({label, height = 300, build, describe, open}) {
     showTip({clientX: box.left + t.caretX, clientY: box.top + t.caretY}, describe({datasetIndex, index}));
   };
   function draw() {
-    if (chart) chart.destroy();
+    if (chart) {
+      chart.destroy();
+      chart.legend = { handleEvent() {} };  // a mouse event that was put off by a frame still comes (Chart.js 3.9)
+    }
     at = null;
     const config = build();
     config.options = {...config.options, onClick: (_, items) => { if (items.length && open) open(items[0]); },

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <map>
+#include <set>
 
 #include "cli/config_paths.h"
 #include "sim/hash.h"
@@ -40,6 +40,8 @@ class Text {
   }
   std::string bytes_;
 };
+
+constexpr std::int64_t kLookBack = 8;  // times the cache, as in the lab
 
 struct Interval {
   std::uint64_t begin = 0, end = 0;
@@ -165,21 +167,28 @@ RegimeKeys::RegimeKeys(const RunConfig& config, const Program& program, bool com
 const std::string& RegimeKeys::context_of(OpId op) {
   std::string& context = contexts_[op.value];
   if (!context.empty()) return context;
-  const auto bytes_of = [&](std::uint32_t i) {
-    std::int64_t bytes = 0;
-    if (program_->ops[i].kind == ProgramOpKind::collective && !communicates_) return bytes;
-    for_memory(program_->ops[i],
-               [&](const Interval& used) { bytes += static_cast<std::int64_t>(used.end - used.begin); });
-    return bytes;
-  };
+  // Back to where what was touched since fills the cache: all it held before is gone. What is touched again counts
+  // once.
+  std::set<std::pair<std::uint64_t, std::uint64_t>> counted;
+  std::int64_t left = memory_of_cache_;
+  std::int64_t look = kLookBack * memory_of_cache_;
   std::uint32_t first = op.value;
-  for (std::int64_t left = memory_of_cache_ + memory_of_cache_ / 4; first > 0 && left > 0;) left -= bytes_of(--first);
+  while (first > 0 && left > 0 && look > 0) {
+    const ProgramOp& before = program_->ops[--first];
+    if (before.kind == ProgramOpKind::collective && !communicates_) continue;
+    for_memory(before, [&](const Interval& used) {
+      const auto bytes = static_cast<std::int64_t>(used.end - used.begin);
+      look -= bytes;
+      if (counted.emplace(used.begin, used.end).second) left -= bytes;
+    });
+  }
   Regions regions;
   for (std::uint32_t i = first; i <= op.value; ++i) {
     for_memory(program_->ops[i], [&](const Interval& used) { regions.note(used); });
   }
   regions.merge();
   Text text;
+  text.add(left > 0 && look > 0);  // the cache was empty at first
   for (std::uint32_t i = op.value + 1; i-- > first;) {
     describe(program_->ops[i], communicates_, text);
     for_memory(program_->ops[i], [&](const Interval& used) { regions.name(used, text); });

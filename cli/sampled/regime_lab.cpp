@@ -8,6 +8,7 @@ namespace weft {
 namespace {
 // So exactly is it known which kernel moved what: less than it takes to launch the next one.
 constexpr Time kFlowStep = nanoseconds(500);
+constexpr std::int64_t kLookBack = 8;  // times the cache
 }  // namespace
 
 RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts)
@@ -32,12 +33,18 @@ L2Cache RegimeLab::l2_before(OpId op) {
     std::uint64_t first_block = 0;
   };
   std::vector<Toucher> touchers;
+  // What is touched again counts once; but how far back one looks has an end.
+  CountedSlices counted;
   std::int64_t left = gpu.l2.bytes;
-  for (std::uint32_t i = op.value; i-- > 0 && left > 0;) {
+  std::int64_t look = kLookBack * gpu.l2.bytes;
+  for (std::uint32_t i = op.value; i-- > 0 && left > 0 && look > 0;) {
     Toucher toucher{i};
     if (ops[i].kind == ProgramOpKind::kernel) {
       const KernelProgram kernel(ops[i].kernel, gpu, ops[i].name);
-      toucher.first_block = last_blocks_of(kernel, 0, kernel.blocks(), left);
+      toucher.first_block = last_blocks_of(kernel, 0, kernel.blocks(), left, counted);
+      for (const Operand& operand : ops[i].kernel.writes) {
+        look -= static_cast<std::int64_t>(kernel.blocks() * operand.bytes_per_block);
+      }
     } else if (ops[i].kind == ProgramOpKind::collective && scripts_ != nullptr) {
       left -= ops[i].collective.bytes.count();
     }

@@ -90,9 +90,9 @@ std::string why_programs_differ(const std::vector<Program>& programs) {
   return "";
 }
 
-FoldedMachine::FoldedMachine(RunConfig config, const std::vector<Program>& programs) {
-  config.collective.even_chunks = true;
-  const NetworkSpec& network = config.system.network;
+FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>& programs) : config_(config) {
+  config_.collective.even_chunks = true;
+  const NetworkSpec& network = config_.system.network;
   if (programs.size() < 2) {
     why_not_ = "there is only one GPU";
   } else if (network.topology != TopologyKind::switched || network.tree.radix != 0 || network.cluster) {
@@ -103,14 +103,14 @@ FoldedMachine::FoldedMachine(RunConfig config, const std::vector<Program>& progr
     why_not_ = "engines move the data";
   } else {
     programs_ = programs;
-    round_messages(config);
+    round_messages();
     if (!why_not_.empty()) return;
-    scripts_.emplace(config, programs_);
+    scripts_.emplace(config_, programs_);
     fold_collectives();
   }
 }
 
-void FoldedMachine::round_messages(const RunConfig& config) {
+void FoldedMachine::round_messages() {
   std::map<std::tuple<CollectiveKind, std::int64_t, DataType>, std::optional<std::int64_t>> known;
   for (std::size_t i = 0; i < programs_.front().ops.size(); ++i) {
     const ProgramOp& op = programs_.front().ops[i];
@@ -121,7 +121,7 @@ void FoldedMachine::round_messages(const RunConfig& config) {
     }
     const auto key = std::tuple(op.collective.kind, op.collective.bytes.count(), op.collective.type);
     auto at = known.find(key);
-    if (at == known.end()) at = known.emplace(key, evened(config, op)).first;
+    if (at == known.end()) at = known.emplace(key, evened(config_, op)).first;
     if (!at->second) {
       why_not_ = fmt::format("the ranks of {} do different things", op.name);
       return;

@@ -19,7 +19,7 @@ namespace weft {
 class FoldedMachine {
  public:
   // `programs` are the same. Throws nothing that Scripts does not.
-  FoldedMachine(RunConfig config, const std::vector<Program>& programs);
+  FoldedMachine(const RunConfig& config, const std::vector<Program>& programs);
 
   // Why GPUs must be simulated one by one, in words; empty: one is enough.
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
@@ -28,9 +28,10 @@ class FoldedMachine {
   [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
 
  private:
-  void round_messages(const RunConfig& config);
+  void round_messages();
   void fold_collectives();
 
+  RunConfig config_;               // scripts point into it
   std::vector<Program> programs_;  // with rounded messages
   std::optional<Scripts> scripts_;
   std::deque<ScriptedKernel> kernels_;

@@ -34,7 +34,7 @@ std::vector<std::string> commands_of(const std::string& help) {
 
 std::set<std::string> options_of(const std::string& help) {
   std::set<std::string> names;
-  const std::regex line("\n  (?:-[a-z],)?(--[a-z-]+)");
+  const std::regex line("\n  (?:-[a-z],)?(--[A-Za-z-]+)");
   for (std::sregex_iterator i(help.begin(), help.end(), line), end; i != end; ++i) names.insert((*i)[1]);
   return names;
 }

@@ -138,7 +138,7 @@ TEST(RunConfig, SaysWhatThisVersionHas) {
   EXPECT_EQ(error_with({"all_reduce.protocol=LL64"}),
             "e.json: /all_reduce/protocol: expected one of \"auto\", \"Simple\", \"LL\", \"LL128\", got \"LL64\"");
   EXPECT_THAT(error_with({"all_reduce.mover=dma"}), StartsWith("e.json: /all_reduce/mover: expected one of"));
-  EXPECT_EQ(error_with({"fidelity=sampled"}), "e.json: /fidelity: expected \"cycle\", got \"sampled\"");
+  EXPECT_EQ(error_with({"fidelity=fast"}), "e.json: /fidelity: expected one of \"cycle\", \"sampled\", got \"fast\"");
   EXPECT_EQ(error_with({"scheme.name=pipeline"}), "e.json: /scheme/name: expected \"data_parallel\", got \"pipeline\"");
   EXPECT_THAT(error_with({"workload.precision=fp8"}), StartsWith("e.json: /workload/precision: expected one of"));
 }

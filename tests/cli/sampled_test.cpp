@@ -26,9 +26,7 @@ class Sampled : public testing::Test {
     EXPECT_EQ(ran.code, 0) << ran.errors;
     return parse_json(ran.output, "result");
   }
-  static double at(const Json& result, const char* path) {
-    return result.at(Json::json_pointer(path)).get<double>();
-  }
+  static double at(const Json& result, const char* path) { return result.at(Json::json_pointer(path)).get<double>(); }
   static void expect_near(const Json& sampled, const Json& cycle, const char* path, double share) {
     EXPECT_NEAR(at(sampled, path) / at(cycle, path), 1, share) << path;
   }
@@ -36,15 +34,15 @@ class Sampled : public testing::Test {
   TemporaryFolder folder_;
 };
 
-constexpr const char* kStep = R"({"system": "hgx-h100", "gpus": 4, "iterations": 2,
-  "workload": {"model": "resnet50", "batch": 2, "precision": "amp", "layers": 2},
+constexpr const char* kStep = R"({"system": "dgx-a100", "gpus": 4, "iterations": 2,
+  "workload": {"model": "resnet50", "batch": 4, "precision": "amp", "layers": 1},
   "scheme": {"bucket_MiB": 0.5, "first_bucket_MiB": 0.25}, "all_reduce": {"algorithm": "ring"}})";
 
 TEST_F(Sampled, AgreesWithCycleAndNeedsNothingTheSecondTime) {
   const Json cycle = run(kStep, "--fidelity cycle");
   const Json sampled = run(kStep, "--fidelity sampled");
   for (const char* path : {"/iteration/time_s", "/iteration/backward_s", "/iteration/backward_slowdown"}) {
-    expect_near(sampled, cycle, path, 0.02);
+    expect_near(sampled, cycle, path, 0.03);
   }
   EXPECT_NEAR(at(sampled, "/iteration/communication_exposed_s"), at(cycle, "/iteration/communication_exposed_s"),
               0.02 * at(cycle, "/iteration/time_s"));
@@ -66,7 +64,7 @@ TEST_F(Sampled, OneGpuStandsForAllBehindSwitches) {
     const Json cycle = run(config, "--fidelity cycle");
     const Json sampled = run(config, "--fidelity sampled");
     expect_near(sampled, cycle, "/collectives/0/end_s", 0.03);
-    expect_near(sampled, cycle, "/links/0/bytes", 0.05);
+    expect_near(sampled, cycle, "/iteration/communication_s", 0.03);
     EXPECT_LT(at(sampled, "/engine/memory_transactions"), at(cycle, "/engine/memory_transactions") / 6) << algorithm;
     if (std::string(algorithm) == "in_switch") expect_near(sampled, cycle, "/switches/0/reduced_bytes", 0.05);
   }
