@@ -3,7 +3,7 @@
 
 namespace weft {
 
-void L2Cache::touch(const Lines& lines, bool written) {
+void L2Cache::touch(const Lines& lines, bool written, bool by_all) {
   const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
   L2Tags& all = tags(lines.communication);
   const auto touch_line = [&](Place at, std::uint32_t sectors) {
@@ -26,8 +26,9 @@ void L2Cache::touch(const Lines& lines, bool written) {
     } else {
       for (std::uint32_t i = from; i < to; ++i) touch_line({at.slice, at.line + i - from}, sectors_of(lines, i));
     }
-    // Which half asked is not known: every second chunk is read from the other one.
-    if (!written && keeps_copies(lines.communication) && (at.line >> kChunkShift) % 2 == 1) {
+    // Which half one unit belongs to is not known: every second chunk is read from the other one.
+    const bool copied = by_all || (at.line >> kChunkShift) % 2 == 1;
+    if (!written && copied && keeps_copies(lines.communication)) {
       for (std::uint32_t i = from; i < to; ++i) {
         const Place copy = copy_of(at);
         touch_line({copy.slice, copy.line + i - from}, 15);

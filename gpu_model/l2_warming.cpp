@@ -38,7 +38,7 @@ void touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_
                 .count = slice.lines,
                 .first_sectors = slice.first_sectors,
                 .last_sectors = slice.last_sectors},
-               stored || slice.atomic);
+               stored || slice.atomic, slice.through_l1);
     });
   }
 }
