@@ -59,7 +59,7 @@ class Browser:
         """Opens a file from disk; returns the seconds until its scripts have run and a frame was drawn."""
         begin = time.monotonic()
         self._call("POST", "/url", {"url": "file://" + str(file)})
-        self.run_async("requestAnimationFrame(() => requestAnimationFrame(() => arguments[arguments.length - 1]()))")
+        self.frames()
         return time.monotonic() - begin
 
     def run(self, script, *arguments):
@@ -68,6 +68,10 @@ class Browser:
 
     def run_async(self, script, *arguments):
         return self._call("POST", "/execute/async", {"script": script, "args": list(arguments)})
+
+    def frames(self):
+        """Lets the page draw: charts put off what the mouse does until their next frame."""
+        self.run_async("requestAnimationFrame(() => requestAnimationFrame(() => arguments[arguments.length - 1]()))")
 
     def find(self, selector):
         return self._call("POST", "/element", {"using": "css selector", "value": selector})[kElement]
@@ -78,10 +82,11 @@ class Browser:
                        "behavior: 'instant'}); const b = e.getBoundingClientRect(); return [b.left, b.top];", selector)
         move = {"type": "pointerMove", "duration": 0, "x": round(box[0] + x), "y": round(box[1] + y)}
         self._act("pointer", [move])
-        self.run_async("requestAnimationFrame(() => requestAnimationFrame(() => arguments[arguments.length - 1]()))")
+        self.frames()
 
     def click_here(self):
         self._act("pointer", [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}])
+        self.frames()
 
     def press(self, *keys):
         for key in keys:

@@ -102,7 +102,9 @@ class SweepPage(Page):
         self.hover_item("#curves canvas", 0, 0)
         self.assertIn("Point 0", self.tip())
         self.browser.click_here()
-        link = self.browser.run("return document.querySelector('.pinned a').href;")
+        link = self.browser.run_async("""const done = arguments[arguments.length - 1], until = performance.now() + 5000;
+          (function look() { const a = document.querySelector('.pinned a');
+            if (a || performance.now() > until) done(a ? a.href : ''); else requestAnimationFrame(look); })();""")
         self.open(link.removeprefix("file://"))
         self.assertEqual(self.browser.run("return document.title;"), "the point's page")
 
