@@ -35,22 +35,13 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
                        RunResult& result) {
   for (std::uint32_t g = 0; g < machine.gpus(); ++g) {
     const Gpu& gpu = machine.gpu(g);
-    const auto at = [&](SubCycle t) { return to_seconds(gpu.clock().to_time(t)); };
     for (std::uint32_t o = 0; o < programs[g].ops.size(); ++o) {
       const ProgramOp& op = programs[g].ops[o];
       if (op.kind == ProgramOpKind::host_wait) continue;
       const OpTimes& times = gpu.times()[o];
       if (times.end < 0) continue;  // it never ended: the run is stuck
-      OperationRecord record;
+      OperationRecord record = recorded(op, o, times, gpu.clock());
       record.gpu = g;
-      record.stream = op.stream.value;
-      record.op = o;
-      record.iteration = op.iteration;
-      record.name = op.name;
-      record.phase = op.phase;
-      record.communication = op.kind == ProgramOpKind::collective;
-      record.start_s = at(times.start);
-      record.end_s = at(times.end);
       if (op.kind == ProgramOpKind::kernel) {
         record.isolated_s = to_seconds(alone.fits[o].alone);
         record.undisturbed_s = to_seconds(alone.undisturbed.durations[o]);
@@ -60,24 +51,6 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
       result.operations.push_back(std::move(record));
     }
   }
-}
-
-// What all links of a GPU carry each way, GB/s.
-double link_rate(const LinkPorts& ports) {
-  double rate = 0;
-  for (std::size_t b = 0; b < ports.size(); ++b) {
-    const Transmitter& link = ports.transmitter(b);
-    rate += link.lanes() * static_cast<double>(link.spec().bandwidth.count()) * 1e-9;
-  }
-  return rate;
-}
-
-// No collective beats its latency-bandwidth bound: what must leave or reach a GPU, over all of its links. A switch that
-// reduces takes each GPU's message once; without one, the bus bandwidth is what goes through a GPU.
-void check_bound(double links, const CollectiveResult& row) {
-  const double used = row.algorithm == kInSwitch || row.algorithm == kInNetwork ? row.algbw_GBps : row.busbw_GBps;
-  WEFT_CHECK(used <= links, fmt::format("{} {} of {} B: expected at most {:.1f} GB/s, the links of a GPU, got {:.1f}",
-                                        row.algorithm, row.kind, row.bytes, links, used));
 }
 
 void gather_collectives(const std::vector<Program>& programs, const Scripts& scripts, const Machine& machine,
@@ -104,7 +77,7 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
     row.waiting_s = last_rank - first_rank;
     set_bandwidths(op.collective.kind, row);
     if (!ended) continue;
-    check_bound(link_rate(machine.gpu(first_gpu).ports()), row);
+    check_bound(link_rate(machine.fabric()->topology(), first_gpu), row);
     result.collectives.push_back(std::move(row));
   }
 }
@@ -194,6 +167,34 @@ void gather_network(const RunConfig& config, const Machine& machine, RunResult& 
 }
 
 }  // namespace
+
+OperationRecord recorded(const ProgramOp& op, std::uint32_t number, const OpTimes& times, const ClockDomain& clock) {
+  OperationRecord record;
+  record.stream = op.stream.value;
+  record.op = number;
+  record.iteration = op.iteration;
+  record.name = op.name;
+  record.phase = op.phase;
+  record.communication = op.kind == ProgramOpKind::collective;
+  record.start_s = to_seconds(clock.to_time(times.start));
+  record.end_s = to_seconds(clock.to_time(times.end));
+  return record;
+}
+
+double link_rate(const Topology& topology, std::uint32_t gpu) {
+  double rate = 0;
+  for (std::uint32_t p = 0; p < topology.nodes()[gpu].ports; ++p) {
+    const Cable& cable = topology.cables()[topology.out(gpu, p).cable];
+    rate += cable.lanes * static_cast<double>(topology.classes()[cable.link_class].bandwidth.count()) * 1e-9;
+  }
+  return rate;
+}
+
+void check_bound(double links, const CollectiveResult& row) {
+  const double used = row.algorithm == kInSwitch || row.algorithm == kInNetwork ? row.algbw_GBps : row.busbw_GBps;
+  WEFT_CHECK(used <= links, fmt::format("{} {} of {} B: expected at most {:.1f} GB/s, the links of a GPU, got {:.1f}",
+                                        row.algorithm, row.kind, row.bytes, links, used));
+}
 
 CollectiveResult described(const ProgramOp& op, const Scripts::Collective& collective) {
   CollectiveResult row;

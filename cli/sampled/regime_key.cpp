@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/config_paths.h"
+#include "cli/sampled/regime.h"
 #include "sim/hash.h"
 
 namespace weft {
@@ -40,8 +41,6 @@ class Text {
   }
   std::string bytes_;
 };
-
-constexpr std::int64_t kLookBack = 8;  // times the cache, as in the lab
 
 struct Interval {
   std::uint64_t begin = 0, end = 0;

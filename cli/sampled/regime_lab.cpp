@@ -8,7 +8,6 @@ namespace weft {
 namespace {
 // So exactly is it known which kernel moved what: less than it takes to launch the next one.
 constexpr Time kFlowStep = nanoseconds(500);
-constexpr std::int64_t kLookBack = 8;  // times the cache
 }  // namespace
 
 RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts)

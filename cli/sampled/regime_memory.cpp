@@ -83,7 +83,7 @@ RegimeMemory::~RegimeMemory() {
   if (database_ != nullptr) write();
 }
 
-const Regime* RegimeMemory::find(const std::string& key) {
+const Regime* RegimeMemory::find(const std::string& key, std::size_t operations) {
   if (const auto at = known_.find(key); at != known_.end()) {
     if (at->second != nullptr) ++reused_;
     return at->second.get();
@@ -98,6 +98,10 @@ const Regime* RegimeMemory::find(const std::string& key) {
     found = std::make_unique<Regime>(
         regime_from_bytes({data, static_cast<std::size_t>(sqlite3_column_bytes(select.handle, 0))}));
   } catch (const InternalError&) {  // somebody else's file: as if it was not there
+    return nullptr;
+  }
+  if (found->operations.size() != operations) {
+    found.reset();
     return nullptr;
   }
   read_.push_back(key);

@@ -25,8 +25,8 @@ class RegimeMemory {
   RegimeMemory(const RegimeMemory&) = delete;
   RegimeMemory& operator=(const RegimeMemory&) = delete;
 
-  // Null: it is not known. The pointer stays.
-  [[nodiscard]] const Regime* find(const std::string& key);
+  // Null: none of so many operations is known by this name. The pointer stays.
+  [[nodiscard]] const Regime* find(const std::string& key, std::size_t operations);
   const Regime& add(const std::string& key, Regime regime);
 
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(fresh_.size()); }

@@ -23,16 +23,7 @@ std::vector<OperationRecord> operations_of(const Program& program, const std::ve
   for (std::uint32_t o = 0; o < program.ops.size(); ++o) {
     const ProgramOp& op = program.ops[o];
     if (op.kind == ProgramOpKind::host_wait) continue;
-    const OpTimes& times = timeline.times()[o];
-    OperationRecord record;
-    record.stream = op.stream.value;
-    record.op = o;
-    record.iteration = op.iteration;
-    record.name = op.name;
-    record.phase = op.phase;
-    record.communication = op.kind == ProgramOpKind::collective;
-    record.start_s = at(times.start);
-    record.end_s = at(times.end);
+    OperationRecord record = recorded(op, o, timeline.times()[o], timeline.clock());
     if (op.kind == ProgramOpKind::kernel) {
       const OpTimes& undisturbed = quiet.times()[o];
       record.undisturbed_s = at(undisturbed.end - undisturbed.start);
@@ -58,8 +49,9 @@ void place_beside_moving(std::vector<OperationRecord>& operations) {
   }
 }
 
-void gather_collectives(const Program& program, const Scripts& scripts, const SampledTimeline& timeline,
-                        RunResult& result) {
+void gather_collectives(const RunConfig& config, const Program& program, const Scripts& scripts,
+                        const SampledTimeline& timeline, RunResult& result) {
+  const double links = config.gpus > 1 ? link_rate(Fabric(config.system.network, config.gpus).topology(), 0) : 0;
   const auto at = [&](SubCycle t) { return to_seconds(timeline.clock().to_time(t)); };
   for (const Scripts::Collective& collective : scripts.collectives()) {
     if (collective.plan.ranks.empty()) continue;
@@ -69,6 +61,7 @@ void gather_collectives(const Program& program, const Scripts& scripts, const Sa
     row.start_s = at(std::max(times.called, times.unblocked));
     row.end_s = at(times.end);
     set_bandwidths(program.ops[op.value].collective.kind, row);
+    check_bound(links, row);
     result.collectives.push_back(std::move(row));
   }
 }
@@ -162,7 +155,7 @@ void gather_sampled(const RunConfig& config, const std::vector<Program>& program
                     RunResult& result) {
   result.operations = operations_of(programs.front(), fits, quiet, timeline);
   place_beside_moving(result.operations);
-  gather_collectives(programs.front(), scripts, timeline, result);
+  gather_collectives(config, programs.front(), scripts, timeline, result);
   gather_gpus(timeline, config.gpus, result);
   gather_network(config, timeline, result);
   gather_equal_counters(config, programs.front(), timeline.hbm(), timeline.times(), timeline.clock(),

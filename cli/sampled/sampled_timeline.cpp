@@ -109,7 +109,7 @@ void SampledTimeline::handle(const Event& event, SubCycle now) {
         next_host_step_ = now + host_to_device_;
         push(*next_host_step_, EventKind::host_step);
       }
-      for (const OpId next : std::vector<OpId>(ready_)) make_ready(next, now);
+      for (const OpId next : ready_) make_ready(next, now);
       return;
     }
   }
@@ -177,7 +177,7 @@ void SampledTimeline::take_stretch(SubCycle now) {
   if (alone && first.kind == ProgramOpKind::kernel) {
     const SubCycle company = company_from(state.first, now);
     const std::string key = keys_.of_kernel(state.first);
-    const Regime* regime = memory_->find(key);
+    const Regime* regime = memory_->find(key, 1);
     if (regime == nullptr && company == kNever) regime = &memory_->add(key, lab_->kernel(state.first));
     const SubCycle latency = frontend_.follows_in_graph(state.first) ? graph_node_ : device_latency_;
     if (regime != nullptr && latency + regime->operations.front().duration <= company) {
@@ -200,7 +200,8 @@ const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle no
   const std::uint32_t end =
       std::min<std::uint32_t>(static_cast<std::uint32_t>(program_->ops.size()), state.first.value + kMostOperations);
   for (std::uint32_t i = state.first.value; i < end; ++i) {
-    if (const Regime* regime = memory_->find(stretch.add(OpId{i}, arrival_of(i, now)))) return regime;
+    const std::size_t operations = i + 1 - state.first.value;
+    if (const Regime* regime = memory_->find(stretch.add(OpId{i}, arrival_of(i, now)), operations)) return regime;
   }
   return nullptr;
 }

@@ -38,17 +38,26 @@ TEST(RegimeMemory, IsThereForTheNextProcess) {
   const auto file = folder.path() / "cache" / "regimes.sqlite";
   {
     RegimeMemory memory(file);
-    EXPECT_EQ(memory.find("a"), nullptr);
+    EXPECT_EQ(memory.find("a", 2), nullptr);
     memory.add("a", sample());
     EXPECT_EQ(memory.simulated(), 1);
   }
   RegimeMemory again(file);
-  const Regime* found = again.find("a");
+  const Regime* found = again.find("a", 2);
   ASSERT_NE(found, nullptr);
   expect_sample(*found);
-  EXPECT_EQ(again.find("b"), nullptr);
+  EXPECT_EQ(again.find("b", 2), nullptr);
   EXPECT_EQ(again.reused(), 1);
   EXPECT_EQ(again.simulated(), 0);
+}
+
+TEST(RegimeMemory, IsNotTakenForWhatItsNumberOfOperationsIsNot) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "regimes.sqlite";
+  RegimeMemory(file).add("a", sample());
+  RegimeMemory again(file);
+  EXPECT_EQ(again.find("a", 3), nullptr);
+  EXPECT_EQ(RegimeMemory(file).find("a", 2)->operations.size(), 2U);
 }
 
 TEST(RegimeMemory, TwoAtTheSameTimeKeepWhatBothAdd) {
@@ -62,19 +71,19 @@ TEST(RegimeMemory, TwoAtTheSameTimeKeepWhatBothAdd) {
     other.add("b", sample());
   }
   RegimeMemory again(file);
-  EXPECT_NE(again.find("a"), nullptr);
-  EXPECT_NE(again.find("b"), nullptr);
+  EXPECT_NE(again.find("a", 2), nullptr);
+  EXPECT_NE(again.find("b", 2), nullptr);
 }
 
 TEST(RegimeMemory, DoesWithoutAFileThatIsNone) {
   const TemporaryFolder folder;
   folder.write("regimes.sqlite", std::string(5000, 'x'));
   RegimeMemory memory(folder.path() / "regimes.sqlite");
-  EXPECT_EQ(memory.find("a"), nullptr);
+  EXPECT_EQ(memory.find("a", 2), nullptr);
   memory.add("a", sample());
-  EXPECT_NE(memory.find("a"), nullptr);
+  EXPECT_NE(memory.find("a", 2), nullptr);
   RegimeMemory nowhere(folder.path() / "regimes.sqlite" / "below" / "a" / "file");
-  EXPECT_EQ(nowhere.find("a"), nullptr);
+  EXPECT_EQ(nowhere.find("a", 2), nullptr);
 }
 
 }  // namespace
