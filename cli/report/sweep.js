@@ -89,10 +89,18 @@ page.append(section("filters", "Points", "What is filtered out here leaves every
 const facet = (i) => [...varied.map((p) => [p.name, valueText(p, i)]), ...measured.slice(0, 8).map((m) => [m.name, metricText(m, m.values[i])])];
 const describePoint = (i, more) => [el("div.head", `Point ${data.points.id[i]}`), more && el("div.sub", more), facts(facet(i))];
 const linkOf = (i) => data.points.link[i] && data.points.link[i].split("/").map(encodeURIComponent).join("/");
+// Of large sweeps only results are kept: then it says what makes the page.
+function pageOf(i) {
+  const href = linkOf(i);
+  if (!href) return el("span", "has no page");
+  if (href.endsWith("report.html")) return el("a", {href}, "open its page →");
+  const run = data.points.link[i].split("/").slice(0, -1).join("/");
+  return el("span", el("a", {href}, "its result →"), " and its page, from this page's folder: ",
+    el("code", `weft run ${run}/config.json -o ${run}`));
+}
 function pin(i) {
   chosen.point = i;
-  const href = linkOf(i);
-  pinned.replaceChildren(el("div.chips", el("b", `Point ${data.points.id[i]}`), href ? el("a", {href}, "open its page →") : el("span", "has no page"),
+  pinned.replaceChildren(el("div.chips", el("b", `Point ${data.points.id[i]}`), pageOf(i),
     facet(i).map(([name, value]) => el("span", name + " ", el("b", value))),
     data.points.reason[i] ? el("span", data.points.status[i] + ": " + data.points.reason[i]) : null));
   redraws.forEach((redraw) => redraw());
