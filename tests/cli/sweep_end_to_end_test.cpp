@@ -101,6 +101,23 @@ TEST(SweepEndToEnd, IsTheSameInShards) {
   EXPECT_EQ(read_file(folder.path() / "parts/results.csv"), read_file(folder.path() / "whole/results.csv"));
 }
 
+TEST(SweepEndToEnd, IsTheSameInShardsOfGnuParallel) {
+  if (std::system("command -v parallel >/dev/null") != 0) {
+    GTEST_SKIP() << "GNU parallel is not here (install_deps.sh --test)";
+  }
+  const TemporaryFolder folder;
+  folder.write("s.json", kSweep);
+  EXPECT_EQ(weft("sweep s.json -o whole", folder).code, 0);
+  // All shards plan at once, and their number is not that of the jobs.
+  const std::string command = "cd '" + folder.path().string() +
+                              "' && HOME=$PWD parallel -j 3 '" WEFT_BINARY
+                              "' sweep s.json -o parts -j 1 --shard {}/4 ::: 1 2 3 4 >said 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_file(folder.path() / "said");
+  EXPECT_EQ(weft("sweep merge parts", folder).code, 0);
+  EXPECT_EQ(read_file(folder.path() / "parts/results.csv"), read_file(folder.path() / "whole/results.csv"));
+  EXPECT_EQ(read_file(folder.path() / "parts/results.sqlite"), read_file(folder.path() / "whole/results.sqlite"));
+}
+
 TEST(SweepEndToEnd, ComputesOnlyWhatAChangedSweepAdds) {
   const TemporaryFolder folder;
   folder.write("s.json", kSweep);
