@@ -32,10 +32,11 @@ L2Cache RegimeLab::l2_before(OpId op) {
     std::uint64_t first_block = 0;
   };
   std::vector<Toucher> touchers;
-  // What is touched again counts once; but how far back one looks has an end.
+  // What is touched again counts once; but how far back one looks has an end. More than fills the cache, since slices
+  // that overlap count each by itself and some sets keep their lines longer than others.
   CountedSlices counted;
-  std::int64_t left = gpu.l2.bytes;
-  std::int64_t look = kLookBack * gpu.l2.bytes;
+  std::int64_t left = 2 * gpu.l2.bytes;
+  std::int64_t look = 2 * kLookBack * gpu.l2.bytes;
   for (std::uint32_t i = op.value; i-- > 0 && left > 0 && look > 0;) {
     Toucher toucher{i};
     if (ops[i].kind == ProgramOpKind::kernel) {
@@ -76,13 +77,14 @@ void RegimeLab::keep_l2(const L2Cache& l2, std::uint32_t next) {
   l2_at_ = next;
 }
 
-// The GPU that runs kernels one after the other, before `op`: one earlier if it must begin anew, since a kernel meets
-// what the one before still writes.
+// The GPU that runs kernels one after the other, before `op`. If it must begin anew where the L2 is not known, then one
+// earlier: a kernel meets what the one before still writes.
 void RegimeLab::start_flow_at(OpId op) {
   if (flow_ != nullptr && flow_next_ == op.value) return;
   const std::vector<ProgramOp>& all = programs_->front().ops;
   const auto ops = static_cast<std::uint32_t>(all.size());
-  const bool follows = op.value > 0 && all[op.value - 1].kind != ProgramOpKind::host_wait;
+  const bool known = l2_ && l2_at_ == op.value;
+  const bool follows = !known && op.value > 0 && all[op.value - 1].kind != ProgramOpKind::host_wait;
   const std::uint32_t first = op.value - (follows ? 1 : 0);
   flow_state_ = {OpId{first}, ops, std::vector<SubCycle>(ops - first, 0), {}};
   GpuWork work = quiet_work();
