@@ -22,6 +22,7 @@ struct FigureAxis {
 struct FigureSeries {
   std::string name;
   std::vector<double> x = {}, y = {}, z = {};
+  std::string color = {};  // of spans
 };
 
 enum class FigureKind { lines, steps, points, areas, bars, heat, spans, network };

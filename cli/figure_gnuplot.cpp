@@ -59,7 +59,8 @@ std::string plot_of(const Figure& figure, std::size_t s) {
     case FigureKind::heat:
       return "matrix rowheaders columnheaders with image notitle";
     case FigureKind::spans:
-      return fmt::format("index {} using 1:3:1:2:($3-0.35):($3+0.35) with boxxyerror title {}", s, title);
+      return fmt::format("index {} using 1:3:1:2:($3-0.35):($3+0.35) with boxxyerror linecolor rgb {} title {}", s,
+                         quoted(figure.series[s].color), title);
     case FigureKind::network:  // its nodes, over its links
       return s == 1 ? "index 0 using 1:2:3 with labels point pointtype 7 offset 0,0.8 notitle"
                     : "index 1 using 1:2:($3-$1):($4-$2):5 with vectors nohead linewidth 2 linecolor palette notitle";

@@ -66,6 +66,11 @@ class Drawing : private SvgCanvas {
   }
   [[nodiscard]] double plot_width() const { return kSvgWidth - left_ - kRight; }
 
+  [[nodiscard]] const char* color_of(std::size_t s) const {
+    const std::string& own = figure_.series[s].color;
+    return own.empty() ? look(s).color : own.c_str();
+  }
+
   void x_axis(const AxisScale& x) {
     for (const double tick : x.ticks()) {
       line(x(tick), kTop, x(tick), kTop + height_, "#e4e4e4");
@@ -169,7 +174,7 @@ class Drawing : private SvgCanvas {
       const FigureSeries& series = figure_.series[s];
       for (std::size_t i = 0; i < series.x.size(); ++i) {
         add("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x(series.x[i]),
-            kTop + kBar * series.z[i] + 3, std::max(0.15, x(series.y[i]) - x(series.x[i])), kBar - 6, look(s).color);
+            kTop + kBar * series.z[i] + 3, std::max(0.15, x(series.y[i]) - x(series.x[i])), kBar - 6, color_of(s));
       }
     }
   }
@@ -242,7 +247,7 @@ class Drawing : private SvgCanvas {
       if (figure_.kind == FigureKind::lines || figure_.kind == FigureKind::points) {
         mark(s, x + 11, y + 5);
       } else if (!drawn) {
-        add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x + 8, y, look(s).color);
+        add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x + 8, y, color_of(s));
       }
       label(x + 26, y + 9, figure_.series[s].name, "start");
       x += width;

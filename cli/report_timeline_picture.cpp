@@ -13,10 +13,17 @@ namespace {
 constexpr double kSeen =
     1.0 / 2000;  // of the width: what is shorter, or closer to its neighbour, is no mark of its own
 
-constexpr std::array<const char*, 8> kLooks{"communication",      "as fast as alone (below 1.05×)",
-                                            "up to 1.5× slower",  "1.5× slower and more",
-                                            "time alone unknown", "forward",
-                                            "backward",           "optimizer"};
+struct Look {
+  const char *name, *color;  // colours as on a run's page
+};
+constexpr std::array<Look, 8> kLooks{{{"communication", "#8a6bb8"},
+                                      {"below 1.05× of the time alone", "#8fb8dc"},
+                                      {"up to 1.5×", "#f2b34c"},
+                                      {"1.5× and more", "#c8431b"},
+                                      {"time alone unknown", "#cfd5dc"},
+                                      {"forward", "#bcd2e6"},
+                                      {"backward", "#3d7ebf"},
+                                      {"optimizer", "#5a6675"}}};
 constexpr std::size_t kFirstPhase = 5;
 
 std::size_t look_of(const OperationRecord& operation) {
@@ -55,7 +62,7 @@ Figure timeline_figure(const RunResult& records) {
   }
 
   std::vector<FigureSeries> all;
-  for (const char* look : kLooks) all.push_back({look});
+  for (const Look& look : kLooks) all.push_back({look.name, {}, {}, {}, look.color});
   const double seen = kSeen * (end - begin);
   for (const PhaseSpan& span : phase_spans(records)) {
     if (!shown(span)) continue;
