@@ -113,15 +113,19 @@ class Drawing : private SvgCanvas {
     double base_before = 0;
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       const double base = areas ? below[i] : 0;
+      if (holds && i > 0 && i + 1 < series.x.size() && series.y[i] == series.y[i - 1] && base == base_before) {
+        below[i] += series.y[i];  // nothing to draw until it changes
+        continue;
+      }
       const double px = x(series.x[i]), py = y(base + series.y[i]);
       if (holds && i > 0) path += fmt::format("H{:.1f}", px);
       path += fmt::format("{}{:.1f},{:.1f}", i == 0 ? "M" : "L", px, py);
       if (areas) {
         back =
             fmt::format("L{:.1f},{:.1f}", px, y(base)) + (i > 0 ? fmt::format("V{:.1f}", y(base_before)) : "") + back;
-        base_before = base;
         below[i] += series.y[i];
       }
+      base_before = base;
       if (!holds) mark(s, px, py);
     }
     if (areas) {

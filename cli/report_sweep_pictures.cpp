@@ -47,7 +47,7 @@ std::string text_of(const Json& value) {
 FigureUnit unit_of(const std::string& name) {
   const auto ends = [&](std::string_view end) { return std::string_view(name).ends_with(end); };
   if (ends("GBps")) return FigureUnit::bandwidth;
-  if (ends("bytes")) return FigureUnit::bytes;
+  if (name.find("bytes") != std::string::npos) return FigureUnit::bytes;
   return ends("_s") && !ends("per_s") ? FigureUnit::seconds : FigureUnit::number;
 }
 

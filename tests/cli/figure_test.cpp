@@ -76,6 +76,12 @@ TEST(FigureSvg, AreasLieOnEachOther) {
   EXPECT_THAT(svg, HasSubstr("M62.0,55.3H624.0L624.0,55.3L624.0,188.7V188.7L62.0,188.7Z"));
 }
 
+TEST(FigureSvg, WhatDoesNotChangeTakesNoPoints) {
+  Figure figure{"f", "t", FigureKind::steps, {"x"}, {"y"}};
+  figure.series = {{"one", {0, 1, 2, 3, 4}, {1, 1, 1, 2, 2}}};
+  EXPECT_THAT(figure_svg(figure), HasSubstr("d=\"M62.0,188.7H483.5L483.5,55.3H624.0L624.0,55.3\""));
+}
+
 TEST(FigureSvg, ACellWithoutAValueIsLeftOut) {
   Figure figure{"f", "t", FigureKind::heat, {"x"}, {"y"}};
   figure.categories = {"a", "b"};
