@@ -126,22 +126,20 @@ std::string said_by(const std::string& shell, const std::string& file, const std
   return read_file(folder.path() / "said");
 }
 
-// The command line after Tab in an interactive zsh on a terminal of its own.
-std::string completed_by_zsh(const std::string& line) {
-  return said_by("zsh", "_weft", R"(zmodload zsh/zpty
+TEST(Completion, OfZshAnswersTab) {
+  if (!is_here("zsh")) GTEST_SKIP() << "zsh is not here (install_deps.sh --test)";
+  // An interactive zsh on a terminal of its own; control-X shows the command line.
+  EXPECT_EQ(said_by("zsh", "_weft", R"(zmodload zsh/zpty
 zpty shell TERM=dumb zsh -f -i
 zpty -w shell "unset zle_bracketed_paste; fpath=($PWD \$fpath); autoload -U compinit; compinit -u -D; _say() { print -r -- \"is:\$BUFFER:\"; BUFFER= }; zle -N _say; bindkey '^X' _say; print rea''dy"
 zpty -r shell out '*ready*'
-zpty -w -n shell ')" + line + R"('$'\t\x18'
-zpty -r shell out '*is:*:*'
-print -r -- "${${out##*is:}%%:*}"
-)");
-}
-
-TEST(Completion, OfZshAnswersTab) {
-  if (!is_here("zsh")) GTEST_SKIP() << "zsh is not here (install_deps.sh --test)";
-  EXPECT_EQ(completed_by_zsh("weft sw"), "weft sweep \n");
-  EXPECT_EQ(completed_by_zsh("weft collective x.json --protocol LL1"), "weft collective x.json --protocol LL128 \n");
+for line in 'weft sw' 'weft collective x.json --protocol LL1'; do
+  zpty -w -n shell $line$'\t\x18'
+  zpty -r shell out '*is:*:*'
+  print -r -- "${${out##*is:}%%:*}"
+done
+)"),
+            "weft sweep \nweft collective x.json --protocol LL128 \n");
 }
 
 TEST(Completion, OfFishKnowsWhereItIs) {
