@@ -198,7 +198,7 @@ const std::string& RegimeKeys::context_of(OpId op) {
 
 std::string RegimeKeys::of_kernel(OpId op) { return sha256(alone_ + context_of(op)); }
 
-std::string RegimeKeys::Stretch::add(OpId op, SubCycle arrival) {
+void RegimeKeys::Stretch::add(OpId op, SubCycle arrival) {
   const ProgramOp& described = keys_->program_->ops[op.value];
   Text text;
   text.add(hash_, keys_->context_of(op), arrival, described.stream.value, described.start_delay.count());
@@ -208,7 +208,19 @@ std::string RegimeKeys::Stretch::add(OpId op, SubCycle arrival) {
     if (wait.value >= first_.value) text.add(op.value - wait.value);
   }
   hash_ = sha256(text.bytes());
-  return hash_;
+}
+
+std::string RegimeKeys::Stretch::before(OpId next, SubCycle arrival) const {
+  Text text;
+  text.add(hash_);
+  if (next.value < keys_->program_->ops.size()) {
+    const ProgramOp& described = keys_->program_->ops[next.value];
+    text.add(described.kind, described.stream.value, arrival >= 0);
+    for (const OpId wait : described.waits) {
+      if (wait.value >= first_.value) text.add(next.value - wait.value);
+    }
+  }
+  return sha256(text.bytes());
 }
 
 }  // namespace weft

@@ -21,11 +21,12 @@ class RegimeKeys {
   [[nodiscard]] bool takes_second_sample(OpId op) { return context_of(op).back() == '0'; }
 
   // Of the operations from state.first on, one after the other: each call takes in one more. `arrival`: when it
-  // arrives if that is known, or -1.
+  // arrives if that is known, or -1. It ends with what follows, which may begin on one GPU before another one is quiet.
   class Stretch {
    public:
     Stretch(RegimeKeys& keys, const HostState& state) : keys_(&keys), first_(state.first), hash_(keys.company_) {}
-    std::string add(OpId op, SubCycle arrival);
+    void add(OpId op, SubCycle arrival);
+    [[nodiscard]] std::string before(OpId next, SubCycle arrival) const;
 
    private:
     RegimeKeys* keys_;

@@ -36,7 +36,10 @@ RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& progra
 
 RegimeLab::~RegimeLab() = default;
 
-std::string RegimeLab::why_not_folded() const { return folded_ ? folded_->why_not() : ""; }
+std::optional<std::string> RegimeLab::why_not_folded() const {
+  if (!folded_) return std::nullopt;
+  return folded_->why_not();
+}
 
 L2Cache RegimeLab::l2_before(OpId op) {
   if (l2_ && l2_at_ == op.value) return *l2_;

@@ -29,8 +29,8 @@ class RegimeLab {
   [[nodiscard]] std::int64_t packets() const { return packets_; }
   // Simulated time, in detail.
   [[nodiscard]] Time simulated() const { return simulated_; }
-  // Why not one GPU stands for all, in words; empty: it does, or nothing was asked for that needs more.
-  [[nodiscard]] std::string why_not_folded() const;
+  // Why not one GPU stands for all, in words; empty: it does. None: nothing was asked for that needs more.
+  [[nodiscard]] std::optional<std::string> why_not_folded() const;
 
  private:
   L2Cache l2_before(OpId op);

@@ -37,9 +37,10 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
   result.engine.sampling_error_estimate = std::max(quiet.error_estimate(), timeline.error_estimate());
   result.notes.push_back(fmt::format("Sampled: {} stretches simulated in detail, {} times what is known was used.",
                                      memory.simulated(), memory.reused()));
-  if (const std::string why = lab.why_not_folded(); !why.empty() && programs.size() > 1) {
-    result.notes.push_back(fmt::format("Every GPU was simulated by itself: {}.", why));
-  } else if (programs.size() > 1) {
+  const std::optional<std::string> why = lab.why_not_folded();
+  if (why && !why->empty() && programs.size() > 1) {
+    result.notes.push_back(fmt::format("Every GPU was simulated by itself: {}.", *why));
+  } else if (why && programs.size() > 1) {
     result.notes.push_back(
         fmt::format("One GPU stands for all {}: their programs and their places in the network are "
                     "the same. Messages are cut so that all have the same share.",

@@ -205,7 +205,9 @@ const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle no
       std::min<std::uint32_t>(static_cast<std::uint32_t>(program_->ops.size()), state.first.value + kMostOperations);
   for (std::uint32_t i = state.first.value; i < end; ++i) {
     const std::size_t operations = i + 1 - state.first.value;
-    if (const Regime* regime = memory_->find(stretch.add(OpId{i}, arrival_of(i, now)), operations)) return regime;
+    stretch.add(OpId{i}, arrival_of(i, now));
+    const std::string key = stretch.before(OpId{i + 1}, i + 1 < program_->ops.size() ? arrival_of(i + 1, now) : -1);
+    if (const Regime* regime = memory_->find(key, operations)) return regime;
   }
   return nullptr;
 }
@@ -213,10 +215,9 @@ const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle no
 const Regime& SampledTimeline::simulated_stretch(const HostState& state, SubCycle now) {
   Regime regime = lab_->company(state);
   RegimeKeys::Stretch stretch(keys_, state);
-  std::string key;
-  for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
-    key = stretch.add(OpId{state.first.value + i}, arrival_of(state.first.value + i, now));
-  }
+  std::uint32_t next = state.first.value;
+  for (std::size_t i = 0; i < regime.operations.size(); ++i, ++next) stretch.add(OpId{next}, arrival_of(next, now));
+  const std::string key = stretch.before(OpId{next}, next < program_->ops.size() ? arrival_of(next, now) : -1);
   return memory_->add(key, std::move(regime));
 }
 
