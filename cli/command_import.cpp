@@ -39,7 +39,8 @@ void add_import_command(CLI::App& app, Command& chosen) {
   command->require_subcommand(1);
   auto arguments = std::make_shared<ImportArguments>();
   CLI::App* kineto = command->add_subcommand("kineto", "What PyTorch's profiler writes");
-  kineto->add_option("FILE", arguments->files, "Profiles; several files are the ranks of one run")->required();
+  kineto->add_option("FILE", arguments->files, "Profiles, plain, gzip or zstd; several files are the ranks of one run")
+      ->required();
   kineto->add_option("-o,--output", arguments->output, "Trace to write; compressed when it ends in .gz")->required();
   kineto->footer(
       "Examples:\n  weft import kineto profile.json.gz -o trace.json.gz\n"
