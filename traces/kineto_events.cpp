@@ -17,7 +17,7 @@ namespace weft {
 namespace {
 
 namespace od = simdjson::ondemand;
-using kineto_json::count_elements;
+using kineto_json::collective_of;
 using kineto_json::integer;
 using kineto_json::operator_inputs;
 using kineto_json::raw_list;
@@ -254,30 +254,8 @@ class KinetoReader {
   }
 
   void read_collective(od::object& args, KinetoEvent& event) {
-    KinetoCollective c;
-    c.name = text(args, "Collective name");
-    c.elements = integer(args, "In msg nelems");
-    c.type = text(args, "dtype");
-    c.group_size = integer(args, "Group size");
-    c.group_ranks = rank_list(text(args, "Process Group Ranks"));
-    c.group_name = text(args, "Process Group Name");
-    simdjson::dom::parser parser;
-    simdjson::dom::array list;
-    const auto list_of = [&](const char* key) {
-      const std::string_view raw = raw_list(args, key);
-      return !raw.empty() && parser.parse(raw.data(), raw.size()).get(list) == simdjson::SUCCESS;
-    };
-    if (!c.elements && event.category == KinetoCategory::annotation && list_of("Input Dims")) {
-      const std::int64_t elements = count_elements(list);
-      if (elements > 0) c.elements = elements;
-    }
-    if (c.type.empty() && list_of("Input type")) {
-      for (const simdjson::dom::element entry : list) {
-        std::string_view word;
-        if (c.type.empty() && entry.get(word) == simdjson::SUCCESS) c.type = word;
-      }
-    }
-    event.collective = &file_.collectives.emplace_back(std::move(c));
+    event.collective =
+        &file_.collectives.emplace_back(collective_of(args, event.category == KinetoCategory::annotation));
   }
 
   void finish() {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "traces/kineto_events.h"
 #include "traces/kineto_names.h"
 #include "traces/operator_call.h"
 
@@ -60,6 +61,34 @@ inline std::int64_t count_elements(simdjson::dom::array dims) {
   }
   if (is_tensor && __builtin_add_overflow(total, product, &total)) return 0;
   return total;
+}
+
+// `of_inputs`: where no number of elements stands, those of the inputs.
+inline KinetoCollective collective_of(simdjson::ondemand::object& args, bool of_inputs) {
+  KinetoCollective c;
+  c.name = text(args, "Collective name");
+  c.elements = integer(args, "In msg nelems");
+  c.type = text(args, "dtype");
+  c.group_size = integer(args, "Group size");
+  c.group_ranks = rank_list(text(args, "Process Group Ranks"));
+  c.group_name = text(args, "Process Group Name");
+  simdjson::dom::parser parser;
+  simdjson::dom::array list;
+  const auto list_of = [&](const char* key) {
+    const std::string_view raw = raw_list(args, key);
+    return !raw.empty() && parser.parse(raw.data(), raw.size()).get(list) == simdjson::SUCCESS;
+  };
+  if (!c.elements && of_inputs && list_of("Input Dims")) {
+    const std::int64_t elements = count_elements(list);
+    if (elements > 0) c.elements = elements;
+  }
+  if (c.type.empty() && list_of("Input type")) {
+    for (const simdjson::dom::element entry : list) {
+      std::string_view word;
+      if (c.type.empty() && entry.get(word) == simdjson::SUCCESS) c.type = word;
+    }
+  }
+  return c;
 }
 
 inline bool read_size(simdjson::dom::element e, OperatorInput& input) {
