@@ -51,7 +51,7 @@ class Gpu final : public Chip {
   [[nodiscard]] const ClockDomain& clock() const { return clock_; }
 
  private:
-  // gpu.cpp: time and events
+  // gpu.cpp: time and events; gpu_over_time.cpp: bins of HBM traffic
   void handle(const GpuEvent& event);
   void announce(const GpuEvent& event) const;
   void add_engines(const GpuEngines& engines);
@@ -76,9 +76,15 @@ class Gpu final : public Chip {
   void remote_stores_done(std::uint32_t count, SubCycle when);
   void account_unit(std::uint32_t unit);
 
-  // gpu_waves.cpp: waves that are left out
+  // gpu_waves.cpp: waves and rounds that are left out
   void watch_waves(const RunningKernel& kernel);
+  [[nodiscard]] GpuProgress progress() const;
+  template <class Turn>
+  void leave_out(std::uint64_t most, Turn&& turn);
   void leave_out_waves(RunningKernel& kernel);
+  void note_rounds();
+  void leave_out_rounds();
+  L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds);
 
   // gpu_clusters.cpp: clusters of blocks
   bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);
@@ -209,6 +215,9 @@ class Gpu final : public Chip {
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
   std::optional<WaveSkip> waves_;  // of the kernel that runs by itself
+  bool leaves_out_rounds_ = false;
+  std::uint64_t rounds_done_ = 0;
+  std::vector<RoundRate> round_rates_;  // by agent
   GpuProgress skipped_;
   SubCycle skip_uncertainty_ = 0;
   HbmOverTime over_time_;  // but for the bin that is open

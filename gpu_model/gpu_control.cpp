@@ -216,7 +216,7 @@ void Gpu::end_block(std::uint32_t index) {
   RunningKernel& kernel = running_[block.kernel];
   block.stall += now() - block.start - block.pipe_time / block.agents;
   ++kernel.blocks_done;
-  if (waves_) leave_out_waves(kernel);
+  if (waves_ && !leaves_out_rounds_) leave_out_waves(kernel);
   if (kernel.blocks_done == kernel.blocks) {
     KernelLedger& ledger = ledgers_[kernel.op.value];
     ledger.stall = static_cast<double>(block.stall);

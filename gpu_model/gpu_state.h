@@ -145,6 +145,15 @@ struct RunningKernel {
   std::uint64_t flushes = 0;   // its end waits until so many stores to other GPUs are acknowledged
   std::uint32_t sequence = 0;  // number of the launch: tells kernels apart in L1
 };
+// How fast a block goes through its rounds.
+struct RoundRate {
+  std::uint32_t kernel = 0;  // launches until it came
+  std::uint64_t block = 0;   // in its grid
+  SubCycle since = 0;
+  std::uint32_t returned = 0;  // lines, at that time
+  double rounds = 0;           // in a turn
+  double carried = 0;          // parts of rounds that have not been left out yet
+};
 inline constexpr std::uint32_t kNoAcknowledgement = ~std::uint32_t{0};
 // Writes of other GPUs that are done but not yet acknowledged: acknowledgements are collected for a while.
 struct Acknowledgement {

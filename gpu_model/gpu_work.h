@@ -22,7 +22,7 @@ struct GpuWork {
   std::uint32_t flags = 0;  // counters that collectives meet at
   HostSpec host;
   PrivateParts private_parts;
-  GpuValues* values = nullptr;  // where values travel; only collectives have them
+  GpuValues* values = nullptr;      // where values travel; only collectives have them
   const HostState* from = nullptr;  // null: from the beginning
   // Kernels that run by themselves leave out blocks once they have settled (wave_skip.h); what that takes away from
   // the end of the run is Gpu::skipped().

@@ -71,9 +71,19 @@ class L2Cache {
   // What an update takes of a channel's time, in writes of the same size.
   void set_update_cost(std::uint32_t writes) { update_cost_ = writes; }
 
-  // The lines are there now, as if they had been read or written; nothing else is said of how they came. `by_all`: units
-  // of both halves read them, so that each half has them.
-  void touch(const Lines& lines, bool written, bool by_all = false);
+  // The lines are there now, as if they had been read or written, in no time. `by_all`: units of both halves read them,
+  // so that each half has them.
+  struct Touched {
+    std::int64_t fetched_bytes = 0;  // from HBM, as they would have been
+    std::int64_t written_back_bytes = 0;
+
+    Touched& operator+=(const Touched& more) {
+      fetched_bytes += more.fetched_bytes;
+      written_back_bytes += more.written_back_bytes;
+      return *this;
+    }
+  };
+  Touched touch(const Lines& lines, bool written, bool by_all = false);
 
   // Before the first access: communication gets slices and lines of its own, or HBM of its own. What either has in the
   // cache the other still finds there.

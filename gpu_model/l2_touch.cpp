@@ -3,13 +3,20 @@
 
 namespace weft {
 
-void L2Cache::touch(const Lines& lines, bool written, bool by_all) {
+L2Cache::Touched L2Cache::touch(const Lines& lines, bool written, bool by_all) {
   const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
   L2Tags& all = tags(lines.communication);
-  const auto touch_line = [&](Place at, std::uint32_t sectors) {
+  std::uint32_t fetched = 0;  // sectors
+  std::uint32_t written_back = 0;
+  const auto touch_line = [&](Place at, std::uint32_t sectors, bool home) {
     L2Tags::Address address = all.address(at.slice, at.line);
     L2Tags::Way* way = all.find(address);
-    if (way == nullptr) way = all.insert(address, at.slice, at.line).way;
+    if (way == nullptr) {
+      const L2Tags::Inserted inserted = all.insert(address, at.slice, at.line);
+      written_back += kSectorCount[L2Tags::dirty(inserted.evicted)];
+      way = inserted.way;
+    }
+    if (home && !written) fetched += kSectorCount[sectors & ~L2Tags::valid(*way)];
     *way |= sectors << 4;
     if (written) *way = (*way & ~L2Tags::kCommunication) | sectors | owner;
   };
@@ -21,21 +28,26 @@ void L2Cache::touch(const Lines& lines, bool written, bool by_all) {
     L2Tags::Row row;
     if (to - from == kChunkLines && all_sectors) row = all.row(all.address(at.slice, at.line));
     if (row.ways != nullptr) {
+      for (std::uint32_t lane = 0; lane < kChunkLines; ++lane) {
+        if (!written) fetched += kSectorCount[15 & ~L2Tags::valid((*row.ways)[lane])];
+        written_back += kSectorCount[L2Tags::dirty(row.evicted[lane])];
+      }
       *row.ways |= L2Tags::kValid;
       if (written) *row.ways = (*row.ways & ~L2Tags::kCommunication) | (L2Tags::kDirty | owner);
     } else {
-      for (std::uint32_t i = from; i < to; ++i) touch_line({at.slice, at.line + i - from}, sectors_of(lines, i));
+      for (std::uint32_t i = from; i < to; ++i) touch_line({at.slice, at.line + i - from}, sectors_of(lines, i), true);
     }
-    // Which half one unit belongs to is not known: every second chunk is read from the other one.
-    const bool copied = by_all || (at.line >> kChunkShift) % 2 == 1;
-    if (!written && copied && keeps_copies(lines.communication)) {
+    // Where it is not known which half a unit belongs to: every second chunk is read from the other one.
+    const bool far = lines.partition == kNoPartition ? (at.line >> kChunkShift) % 2 == 1 : is_far(at, lines);
+    if (!written && (by_all || far) && keeps_copies(lines.communication)) {
       for (std::uint32_t i = from; i < to; ++i) {
         const Place copy = copy_of(at);
-        touch_line({copy.slice, copy.line + i - from}, 15);
+        touch_line({copy.slice, copy.line + i - from}, 15, false);
       }
     }
     from = to;
   }
+  return {std::int64_t{fetched} * kSectorBytes, std::int64_t{written_back} * kSectorBytes};
 }
 
 }  // namespace weft

@@ -29,18 +29,20 @@ void for_slices(const KernelProgram& kernel, std::uint64_t block, Visit&& visit)
 
 }  // namespace
 
-void touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, L2Cache& l2) {
+L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, L2Cache& l2) {
   Seen seen;
+  L2Cache::Touched moved;
   for (std::uint64_t block = first; block < end; ++block) {
     for_slices(kernel, block, [&](std::size_t operand, const LineStream& slice, bool stored) {
       if (!stored && !seen.add(operand, slice)) return;
-      l2.touch({.first = slice.first,
-                .count = slice.lines,
-                .first_sectors = slice.first_sectors,
-                .last_sectors = slice.last_sectors},
-               stored || slice.atomic, slice.through_l1);
+      moved += l2.touch({.first = slice.first,
+                         .count = slice.lines,
+                         .first_sectors = slice.first_sectors,
+                         .last_sectors = slice.last_sectors},
+                        stored || slice.atomic, slice.through_l1);
     });
   }
+  return moved;
 }
 
 std::uint64_t last_blocks_of(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, std::int64_t& bytes,

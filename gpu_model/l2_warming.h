@@ -10,7 +10,7 @@
 namespace weft {
 
 // Lines that several blocks share are touched by the first of them only.
-void touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, L2Cache& l2);
+L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, L2Cache& l2);
 
 // Slices of operands that have been counted, by their first line.
 using CountedSlices = std::unordered_set<LineAddress>;

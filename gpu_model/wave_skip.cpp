@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace weft {
 
 namespace {
 constexpr std::size_t kMarksBeforeLongerTurns = 8;
-
-bool agree(double a, double b, double within) { return std::abs(a - b) <= within * std::max(std::abs(a), std::abs(b)); }
 }  // namespace
 
 GpuProgress& GpuProgress::operator+=(const GpuProgress& more) {
@@ -31,24 +30,28 @@ GpuProgress GpuProgress::times(double factor) const {
           unit_seconds_compute * factor};
 }
 
-WaveSkip::WaveSkip(std::uint64_t blocks, std::uint64_t resident, double block_lines, double own_lines,
-                   double cache_lines)
-    : blocks_(blocks), turn_(resident), own_lines_(own_lines), cache_lines_(cache_lines) {
-  const double wave_lines = std::max(1.0, block_lines * static_cast<double>(resident));
-  turn_ *= static_cast<std::uint64_t>(std::max(1.0, std::ceil(kTurnLines / wave_lines)));
-  // The first turn, two that agree, what is left out, and one in which the last wave ends as it would.
-  if (blocks_ >= 5 * turn_) next_mark_ = turn_;
+WaveSkip::WaveSkip(std::uint64_t work, std::uint64_t turn, double hbm_rate)
+    : turn_(turn),
+      hbm_rate_(hbm_rate),
+      next_mark_(work >= kFewestTurns * turn ? turn : std::numeric_limits<std::uint64_t>::max()) {}
+
+double WaveSkip::time_of(const GpuProgress& like, double bytes) const {
+  const auto time = static_cast<double>(like.at);
+  if (like.hbm_bytes() <= 0 || time <= 0) return time;
+  // Below half of its rate HBM decides nothing, from three quarters on everything.
+  const double share = std::clamp((like.hbm_bytes() / (time * hbm_rate_) - 0.5) / 0.25, 0.0, 1.0);
+  return time * (1 + share * (bytes / like.hbm_bytes() - 1));
 }
 
-std::uint64_t WaveSkip::mark(std::uint64_t started, const GpuProgress& now) {
+bool WaveSkip::mark(const GpuProgress& now) {
   marks_.push_back(now);
   next_mark_ += turn_;
-  if (marks_.size() < 3) return 0;
+  if (marks_.size() < 3) return false;
   const GpuProgress first = marks_[marks_.size() - 2].since(marks_[marks_.size() - 3]);
   const GpuProgress second = now.since(marks_[marks_.size() - 2]);
-  const auto traffic = [](const GpuProgress& p) { return static_cast<double>(p.hbm_read_bytes + p.hbm_write_bytes); };
-  if (!agree(static_cast<double>(first.at), static_cast<double>(second.at), kSettled) ||
-      !agree(traffic(first), traffic(second), kSettledTraffic)) {
+  const double expected = time_of(first, second.hbm_bytes());
+  const auto taken = static_cast<double>(second.at);
+  if (std::abs(expected - taken) > kSettled * std::max(expected, taken)) {
     if (marks_.size() == kMarksBeforeLongerTurns) {  // it scatters: every second mark is left
       std::vector<GpuProgress> kept;
       for (std::size_t i = 1; i < marks_.size(); i += 2) kept.push_back(marks_[i]);
@@ -56,26 +59,30 @@ std::uint64_t WaveSkip::mark(std::uint64_t started, const GpuProgress& now) {
       next_mark_ += turn_;
       turn_ *= 2;
     }
-    return 0;
-  }
-  const std::uint64_t left = blocks_ - started;
-  std::uint64_t turns = left < 2 * turn_ ? 0 : left / turn_ - 1;
-  if (const double passed = static_cast<double>(started) * own_lines_; passed < cache_lines_ && own_lines_ > 0) {
-    const double part = kShortPart * cache_lines_ / (own_lines_ * static_cast<double>(turn_));
-    turns = std::min(turns, static_cast<std::uint64_t>(std::max(1.0, part)));
-  }
-  if (turns == 0) {
-    next_mark_ = 0;
-    return 0;
+    return false;
   }
   GpuProgress both = first;
   both += second;
-  skipped_ = both.times(static_cast<double>(turns) / 2);
-  // Two turns say how much one scatters; what is left out takes the mean of both each time.
-  uncertainty_ = turns * std::abs(first.at - second.at) / 2;
+  mean_ = both.times(0.5);
+  scatter_ = static_cast<SubCycle>(std::abs(expected - taken) / 2);
+  skipped_ = {};
+  uncertainty_ = 0;
   marks_ = {now};
-  next_mark_ += turns * turn_;
-  return turns * turn_;
+  return true;
+}
+
+bool WaveSkip::leave_out(std::uint64_t work, const L2Cache::Touched& moved) {
+  const GpuProgress like = mean_.times(static_cast<double>(work) / static_cast<double>(turn_));
+  const auto bytes = static_cast<double>(moved.fetched_bytes + moved.written_back_bytes);
+  GpuProgress turn = like.times(like.at > 0 ? time_of(like, bytes) / static_cast<double>(like.at) : 1);
+  turn.hbm_read_bytes = moved.fetched_bytes;
+  turn.hbm_write_bytes = moved.written_back_bytes;
+  turn.memory_transactions = like.memory_transactions;
+  skipped_ += turn;
+  uncertainty_ += scatter_;
+  next_mark_ += work;
+  const double most = static_cast<double>(like.at) * hbm_rate_;
+  return std::abs(bytes - like.hbm_bytes()) <= kAlike * std::max(like.hbm_bytes(), most / 2);
 }
 
 }  // namespace weft

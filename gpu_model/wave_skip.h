@@ -1,11 +1,13 @@
-// A kernel of many waves settles: each turn of blocks then takes as long as the one before. WaveSkip watches a kernel
-// that runs by itself and says how many blocks may be left out once that is so, and what they would have taken.
+// A kernel of many waves, or of many rounds, settles: each turn of its work then takes as long as the one before, but
+// for the bytes that come from HBM. WaveSkip watches a kernel that runs by itself, says when turns may be left out, and
+// what they would have taken.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "gpu_model/clock_domain.h"
+#include "gpu_model/l2_cache.h"
 
 namespace weft {
 
@@ -18,44 +20,51 @@ struct GpuProgress {
   GpuProgress& operator+=(const GpuProgress& more);
   [[nodiscard]] GpuProgress since(const GpuProgress& before) const;
   [[nodiscard]] GpuProgress times(double factor) const;
+  [[nodiscard]] double hbm_bytes() const { return static_cast<double>(hbm_read_bytes + hbm_write_bytes); }
 };
 
 class WaveSkip {
  public:
-  // `resident` blocks of `blocks` run at once; a block touches `block_lines` lines, `own_lines` of them nobody else.
-  // Until as many of these have passed as the cache holds, what it held before still matters: parts that are left out
-  // are short until then.
-  WaveSkip(std::uint64_t blocks, std::uint64_t resident, double block_lines, double own_lines, double cache_lines);
+  // Work is counted in blocks or in rounds: `work` of them, `turn` in each turn. `hbm_rate`: bytes in a subcycle at
+  // most.
+  WaveSkip(std::uint64_t work, std::uint64_t turn, double hbm_rate);
 
-  // So many blocks are done and as many have been started. Returns blocks to leave out now; 0: go on.
+  // So much work is done. True: the last turns agree; some may be left out now.
   template <class Progress>
-  std::uint64_t block_ended(std::uint64_t done, std::uint64_t started, Progress&& progress) {
-    return done == next_mark_ ? mark(started, progress()) : 0;
+  bool advanced(std::uint64_t done, Progress&& progress) {
+    return done >= next_mark_ && mark(progress());
   }
+  [[nodiscard]] std::uint64_t turn() const { return turn_; }
+  // So much work, about a turn, is left out, which moves so many bytes. False: it is unlike the turns that were seen;
+  // the next one is to be simulated.
+  bool leave_out(std::uint64_t work, const L2Cache::Touched& moved);
 
-  // What the blocks take that were just left out.
+  // What the turns take that were left out since the last advanced().
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
-  // One standard deviation of skipped().at.
+  // One standard deviation of skipped().at, about.
   [[nodiscard]] SubCycle uncertainty() const { return uncertainty_; }
 
-  // Turns agree within this share when a kernel counts as settled, in time and in HBM traffic.
-  static constexpr double kSettled = 0.02;
-  static constexpr double kSettledTraffic = 0.03;
-  // A turn is as many waves as touch this many lines: shorter ones scatter.
+  // Two turns agree within this share of their time.
+  static constexpr double kSettled = 0.04;
+  // A turn is alike whose HBM bytes differ by less than this share of theirs, or of half of what HBM can move.
+  static constexpr double kAlike = 0.25;
+  // Turns that move this many lines: shorter ones scatter.
   static constexpr double kTurnLines = 8192;
-  // Of the cache, what may be left out at once before all it held has been replaced.
-  static constexpr double kShortPart = 0.25;
+  // The first turn, two that agree, one that is left out, and one in which the work ends as it would.
+  static constexpr std::uint64_t kFewestTurns = 5;
 
  private:
-  std::uint64_t mark(std::uint64_t started, const GpuProgress& now);
+  bool mark(const GpuProgress& now);
+  // What a turn takes that moves so many bytes.
+  [[nodiscard]] double time_of(const GpuProgress& like, double bytes) const;
 
-  std::uint64_t blocks_;
   std::uint64_t turn_;
-  double own_lines_;
-  double cache_lines_;
-  std::uint64_t next_mark_ = 0;  // 0: no further one
+  double hbm_rate_;
+  std::uint64_t next_mark_;
   std::vector<GpuProgress> marks_;
+  GpuProgress mean_;  // of the two turns that agree
   GpuProgress skipped_;
+  SubCycle scatter_ = 0;  // of a turn
   SubCycle uncertainty_ = 0;
 };
 

@@ -48,6 +48,7 @@ class AloneGpu {
     work_.scripts[op] = kernel;
     work_.flags = flags;
   }
+  void skip_waves() { work_.skip_waves = true; }
   Gpu& run() {
     gpu_.emplace(GpuId{0}, spec_, work_, LinkPorts());
     for (Time next = gpu_->next_activity(); next != Time::max(); next = gpu_->next_activity()) {

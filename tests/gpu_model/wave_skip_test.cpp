@@ -2,64 +2,113 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/gpu_model/small_gpu.h"
+
 namespace weft {
 namespace {
 
-constexpr double kManyLines = 1e5;  // of a wave: a turn is one wave
-constexpr std::uint64_t kResident = 100;
+constexpr std::uint64_t kTurn = 100;
+constexpr double kHbmRate = 4;  // bytes a subcycle
+constexpr SubCycle kTime = 500;
 
-// Ends one block after another, a turn in the time that `turn_time(turn)` says, until some are left out.
+// Does `work` in turns that take what `time(turn)` says and read 1000 bytes. Where turns agree, all but the last are
+// left out, each of which moves `moved`. How many they were.
 template <class TurnTime>
-std::uint64_t blocks_left_out(WaveSkip& waves, std::uint64_t blocks, TurnTime turn_time) {
+std::uint64_t turns_left_out(WaveSkip& waves, std::uint64_t work, TurnTime time, L2Cache::Touched moved = {1000, 0}) {
   GpuProgress now;
-  for (std::uint64_t done = 1; done <= blocks; ++done) {
-    if (done % kResident == 0) {
-      now.at += turn_time(done / kResident);
-      now.hbm_read_bytes += 1000;
+  std::uint64_t left_out = 0;
+  for (std::uint64_t done = kTurn; done <= work; done += kTurn) {
+    now.at += time(done / kTurn);
+    now.hbm_read_bytes += 1000;
+    if (!waves.advanced(done, [&] { return now; })) continue;
+    for (bool alike = true; alike && done + 2 * kTurn <= work; ++left_out) {
+      alike = waves.leave_out(kTurn, moved);
+      done += kTurn;
     }
-    const std::uint64_t started = std::min(blocks, done + kResident);
-    if (const std::uint64_t left_out = waves.block_ended(done, started, [&] { return now; })) return left_out;
+    return left_out;
   }
   return 0;
 }
 
-TEST(WaveSkip, LeavesOutWholeWavesOfASettledKernelAndKeepsTheLast) {
-  WaveSkip waves(2050, kResident, kManyLines / kResident, 0, 1e6);
-  const std::uint64_t left_out = blocks_left_out(waves, 2050, [](std::uint64_t) { return SubCycle{500}; });
-  EXPECT_EQ(left_out % kResident, 0U);
-  EXPECT_EQ(left_out, 1500U);  // of 2050: three turns seen, one more under way, one and a half to come
-  EXPECT_EQ(waves.skipped().at, 15 * 500);
-  EXPECT_EQ(waves.skipped().hbm_read_bytes, 15 * 1000);
+TEST(WaveSkip, LeavesOutTurnsOfASettledKernelAndKeepsTheLast) {
+  WaveSkip waves(2000, kTurn, kHbmRate);
+  EXPECT_EQ(turns_left_out(waves, 2000, [](std::uint64_t) { return kTime; }), 16U);  // of 20: three seen, one to come
+  EXPECT_EQ(waves.skipped().at, 16 * kTime);
+  EXPECT_EQ(waves.skipped().hbm_read_bytes, 16 * 1000);
   EXPECT_EQ(waves.uncertainty(), 0);
 }
 
 TEST(WaveSkip, TakesTheMeanOfTurnsAndSaysHowTheyScatter) {
-  WaveSkip waves(2000, kResident, kManyLines / kResident, 0, 1e6);
-  const std::uint64_t left_out =
-      blocks_left_out(waves, 2000, [](std::uint64_t turn) { return SubCycle{turn % 2 == 0 ? 1000 : 1010}; });
-  ASSERT_GT(left_out, 0U);
-  const auto turns = static_cast<SubCycle>(left_out / kResident);
+  WaveSkip waves(2000, kTurn, kHbmRate);
+  const auto turns = static_cast<SubCycle>(
+      turns_left_out(waves, 2000, [](std::uint64_t turn) { return SubCycle{turn % 2 == 0 ? 1000 : 1010}; }));
+  ASSERT_GT(turns, 0);
   EXPECT_EQ(waves.skipped().at, turns * 1005);
   EXPECT_EQ(waves.uncertainty(), turns * 10 / 2);
 }
 
 TEST(WaveSkip, WaitsWhileTurnsStillChange) {
-  WaveSkip waves(2000, kResident, kManyLines / kResident, 0, 1e6);
-  EXPECT_EQ(blocks_left_out(waves, 2000, [](std::uint64_t turn) { return static_cast<SubCycle>(1000 * turn); }), 0U);
+  WaveSkip waves(2000, kTurn, kHbmRate);
+  EXPECT_EQ(turns_left_out(waves, 2000, [](std::uint64_t turn) { return static_cast<SubCycle>(1000 * turn); }), 0U);
 }
 
-TEST(WaveSkip, LeavesOutNothingOfAFewWaves) {
-  WaveSkip waves(400, kResident, kManyLines / kResident, 0, 1e6);
-  EXPECT_EQ(blocks_left_out(waves, 400, [](std::uint64_t) { return SubCycle{500}; }), 0U);
+TEST(WaveSkip, LeavesOutNothingOfAFewTurns) {
+  WaveSkip waves(400, kTurn, kHbmRate);
+  EXPECT_EQ(turns_left_out(waves, 400, [](std::uint64_t) { return kTime; }), 0U);
 }
 
-// Until a kernel has replaced what the cache held, only short parts are left out, and it is looked at again.
-TEST(WaveSkip, LeavesOutShortPartsUntilTheCacheHasBeenReplaced) {
-  constexpr double kOwnLines = 1000;  // of a block: of the cache, each turn replaces a tenth
-  WaveSkip waves(100000, kResident, kOwnLines, kOwnLines, 10 * kResident * kOwnLines);
-  const std::uint64_t left_out = blocks_left_out(waves, 100000, [](std::uint64_t) { return SubCycle{500}; });
-  EXPECT_EQ(left_out, 2 * kResident);  // a quarter of the cache, in whole turns
+// 1000 bytes in 250 subcycles are all that HBM can do.
+TEST(WaveSkip, TurnsThatHbmDecidesTakeAsLongAsTheirBytes) {
+  WaveSkip bound(2000, kTurn, kHbmRate);
+  EXPECT_EQ(turns_left_out(bound, 2000, [](std::uint64_t) { return SubCycle{250}; }, {1000, 200}), 16U);
+  EXPECT_EQ(bound.skipped().at, 16 * 300);
+  WaveSkip free(2000, kTurn, kHbmRate);
+  EXPECT_EQ(turns_left_out(free, 2000, [](std::uint64_t) { return SubCycle{2500}; }, {1000, 200}), 16U);
+  EXPECT_EQ(free.skipped().at, 16 * 2500);
 }
+
+TEST(WaveSkip, LooksAgainWhereTurnsMoveMoreOrLess) {
+  WaveSkip waves(2000, kTurn, kHbmRate);
+  EXPECT_EQ(turns_left_out(waves, 2000, [](std::uint64_t) { return SubCycle{250}; }, {1500, 0}), 1U);
+}
+
+// Blocks that all run at once, in rounds of 128 lines: they load, compute for a while and store half as much.
+Program one_wave(std::uint32_t blocks, double flops_of_block) {
+  KernelDemand demand = grid_of(blocks, 128);
+  demand.reads = {{.base = 0, .bytes_per_block = 1 << 20}};
+  demand.writes = {{.base = 64 << 20, .bytes_per_block = 1 << 19}};
+  demand.iterations = 64;
+  demand.stages = 2;
+  demand.flops[0] = flops_of_block * blocks;
+  return program_of({kernel_op(demand)});
+}
+
+void expect_the_same_in_less(const Program& program, double share = 0.7) {
+  AloneGpu whole(small_gpu(), program);
+  const Gpu& all = whole.run();
+  AloneGpu skipping(small_gpu(), program);
+  skipping.skip_waves();
+  const Gpu& some = skipping.run();
+  ASSERT_TRUE(some.done());
+  const GpuProgress& left_out = some.skipped();
+  EXPECT_LT(some.statistics().memory_transactions, share * static_cast<double>(all.statistics().memory_transactions));
+  const double cycles_left_out = static_cast<double>(left_out.at) / static_cast<double>(kCycle);
+  EXPECT_NEAR((skipping.duration(0) + cycles_left_out) / whole.duration(0), 1, 0.02);
+  const HbmStatistics seen = some.l2().hbm_statistics();
+  const HbmStatistics expected = all.l2().hbm_statistics();
+  EXPECT_NEAR(static_cast<double>(seen.read_bytes + left_out.hbm_read_bytes) / static_cast<double>(expected.read_bytes),
+              1, 0.01);
+  EXPECT_NEAR(
+      static_cast<double>(seen.write_bytes + left_out.hbm_write_bytes) / static_cast<double>(expected.write_bytes), 1,
+      0.02);
+}
+
+TEST(WaveSkip, RoundsOfOneWaveThatWaitsForHbm) { expect_the_same_in_less(one_wave(8, 1)); }
+
+TEST(WaveSkip, RoundsOfOneWaveThatComputes) { expect_the_same_in_less(one_wave(8, 1.6e8)); }
+
+// Two units have two blocks each and two have one, which is through in half of the time.
+TEST(WaveSkip, BlocksThatShareAUnitGoOnMoreSlowly) { expect_the_same_in_less(one_wave(6, 1.6e8), 0.95); }
 
 }  // namespace
 }  // namespace weft
