@@ -43,7 +43,9 @@ struct CompareArguments {
 
 using LabelledResults = std::vector<std::pair<std::string, Json>>;
 
-std::size_t default_jobs() { return std::max<std::size_t>(1, std::thread::hardware_concurrency()); }
+std::size_t default_jobs(const RunOptions& options) {
+  return std::max(1U, std::thread::hardware_concurrency() / std::max(1U, options.threads.value_or(1)));
+}
 
 Arguments run_arguments(const CompareCase& one, const fs::path& directory) {
   Arguments arguments{"run", one.config.string(), "--no-progress", "-o", (directory / one.label).string()};
@@ -81,10 +83,11 @@ int compare(const CompareArguments& arguments) {
   commands.reserve(cases.size());
   for (const auto& one : cases) commands.push_back(run_arguments(one, staged.path()));
   ProgressBar bar(true);
-  const int code = run_children(commands, arguments.jobs.value_or(default_jobs()), [&](std::size_t ended) {
-    bar.update(static_cast<double>(ended) / static_cast<double>(cases.size()),
-               fmt::format("{} of {} runs done", ended, cases.size()));
-  });
+  const int code =
+      run_children(commands, arguments.jobs.value_or(default_jobs(arguments.options)), [&](std::size_t ended) {
+        bar.update(static_cast<double>(ended) / static_cast<double>(cases.size()),
+                   fmt::format("{} of {} runs done", ended, cases.size()));
+      });
   bar.finish();
   if (code != 0) return code;
 
@@ -120,7 +123,9 @@ void add_compare_command(CLI::App& app, Command& chosen) {
       ->allow_extra_args(false);
   add_run_options(*command, arguments->options);
   command->add_option("-o,--output", arguments->output, "Folder for report.html and the folder of each run");
-  command->add_option("-j,--jobs", arguments->jobs, "Simulations at a time (default: half of the cores)")
+  command
+      ->add_option("-j,--jobs", arguments->jobs,
+                   "Simulations at a time (default: as many as their threads leave cores for)")
       ->check(CLI::PositiveNumber);
   command->add_flag("--json", arguments->json, "Print JSON instead of a table");
   command->footer(

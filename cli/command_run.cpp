@@ -23,6 +23,7 @@ struct RunArguments {
   std::string config;
   std::string output;
   RunOptions options;
+  std::string keep = "all";
   bool json = false;
   bool no_progress = false;
 };
@@ -40,7 +41,7 @@ int run(const RunArguments& arguments) {
 
   if (!arguments.output.empty()) {
     const InterruptsHeld held;
-    write_run_directory(result, arguments.output);
+    write_run_directory(result, arguments.output, arguments.keep == "all" ? RunFiles::all : RunFiles::result);
   }
   print_output(arguments.json ? json_text(result_to_json(result)) : run_summary(result, color_wanted()));
   return 0;
@@ -55,6 +56,8 @@ void add_run_command(CLI::App& app, Command& chosen) {
   command->add_option(
       "-o,--output", arguments->output,
       "Folder for result.json, config.json, kernels.csv, counters.csv, timeline.pftrace and report.html");
+  command->add_option("--keep", arguments->keep, "all, or result: of these only result.json and config.json")
+      ->check(CLI::IsMember({"all", "result"}));
   add_run_options(*command, arguments->options);
   command->add_flag("--json", arguments->json, "Print result.json instead of a summary");
   command->add_flag("--no-progress", arguments->no_progress, "No progress bar");

@@ -28,6 +28,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr std::size_t kRunsKeptWhole = 1000;  // a run of a few milliseconds leaves about a megabyte, its result 50 KB
+
 struct SweepArguments {
   std::string sweep, output;
   std::optional<std::size_t> jobs;
@@ -36,6 +38,7 @@ struct SweepArguments {
   std::optional<double> timeout_s, memory_GiB;
   std::string shard;
   int stale_s = 60;
+  std::string keep;  // empty: by the number of runs
   bool json = false;
   std::string executor = "local";
   SlurmOptions slurm;
@@ -67,6 +70,16 @@ Manifest existing_manifest(const RunStore& store) {
   return *std::move(manifest);
 }
 
+// What follows once the input is known to be good: what fails then, as on a full disk, is a part of the sweep.
+template <class Act>
+auto past_input(const Act& act) {
+  try {
+    return act();
+  } catch (const InputError& e) {
+    throw InputError(e.what(), ExitCode::sweep_part_failed);
+  }
+}
+
 // The points: from the sweep file, or from the folder of a sweep given in its place.
 Manifest planned(const SweepArguments& arguments, const RunStore& store) {
   const std::string program = program_sha256();
@@ -89,9 +102,10 @@ Manifest planned(const SweepArguments& arguments, const RunStore& store) {
                        ExitCode::wrong_usage);
     }
   }
-  Manifest manifest = plan_sweep(sweep, arguments.sweep, program,
-                                 [&](const std::string& key, const Json& config) { store.plan(key, config); });
-  store.write_manifest(manifest);
+  Manifest manifest = plan_sweep(sweep, arguments.sweep, program, [&](const std::string& key, const Json& config) {
+    past_input([&] { store.plan(key, config); });
+  });
+  past_input([&] { store.write_manifest(manifest); });
   return manifest;
 }
 
@@ -110,18 +124,25 @@ int finished(const Manifest& manifest, const RunStore& store, std::chrono::secon
   return static_cast<int>(failed > 0 ? ExitCode::sweep_part_failed : ExitCode::done);
 }
 
-PoolOptions pool_options(const SweepArguments& arguments) {
+// What each run leaves.
+std::string kept(const SweepArguments& arguments, std::size_t runs) {
+  if (!arguments.keep.empty()) return arguments.keep;
+  return runs <= kRunsKeptWhole ? "all" : "result";
+}
+
+PoolOptions pool_options(const SweepArguments& arguments, std::size_t runs) {
   PoolOptions options;
   options.threads = arguments.threads;
   options.jobs = arguments.jobs.value_or(std::max(1U, std::thread::hardware_concurrency() / arguments.threads));
   if (arguments.timeout_s) options.limits.timeout = std::chrono::duration<double>(*arguments.timeout_s);
   if (arguments.memory_GiB) options.limits.memory_bytes = static_cast<std::uint64_t>(*arguments.memory_GiB * 0x1p30);
   options.stale_after = std::chrono::seconds(arguments.stale_s);
+  options.keep = kept(arguments, runs);
   return options;
 }
 
 // What a shard is told of this command.
-SlurmOptions slurm_options(const SweepArguments& arguments) {
+SlurmOptions slurm_options(const SweepArguments& arguments, std::size_t runs) {
   SlurmOptions options = arguments.slurm;
   const std::size_t jobs = arguments.jobs.value_or(1);
   options.cpus = jobs * arguments.threads;
@@ -130,7 +151,9 @@ SlurmOptions slurm_options(const SweepArguments& arguments) {
                        "--threads",
                        std::to_string(arguments.threads),
                        "--stale-after",
-                       std::to_string(arguments.stale_s)};
+                       std::to_string(arguments.stale_s),
+                       "--keep",
+                       kept(arguments, runs)};
   const auto add = [&](const char* name, const std::optional<double>& value) {
     if (value) options.arguments.insert(options.arguments.end(), {name, fmt::format("{}", *value)});
   };
@@ -147,6 +170,30 @@ void show_progress(ProgressBar& bar, const PoolProgress& now) {
                          now.seconds_left > 0 ? ", about " + duration_text(now.seconds_left) + " left" : ""));
 }
 
+int compute(const SweepArguments& arguments, const Shard& shard, const Manifest& manifest, const RunStore& store) {
+  std::vector<std::string> keys;
+  const std::vector<std::string> all = runs_of(manifest);
+  for (std::size_t k = shard.index; k < all.size(); k += shard.count) keys.push_back(all[k]);
+  if (arguments.resume) {
+    for (const auto& key : keys) store.forget_failure(key);
+  }
+  ProgressBar bar(true);
+  const auto show = [&](const PoolProgress& now) { show_progress(bar, now); };
+  std::size_t failed = 0;
+  if (arguments.executor == "slurm") {
+    const SlurmOptions slurm = slurm_options(arguments, all.size());
+    submit_shards(store, keys, slurm);
+    if (arguments.detach) return 0;
+    exit_on_interrupt();
+    watch_shards(store, keys, slurm, show);
+  } else {
+    failed = compute_runs(store, keys, pool_options(arguments, all.size()), show);
+  }
+  bar.finish();
+  if (!arguments.shard.empty()) return static_cast<int>(failed > 0 ? ExitCode::sweep_part_failed : ExitCode::done);
+  return finished(manifest, store, std::chrono::seconds(arguments.stale_s));
+}
+
 int sweep(const SweepArguments& arguments) {
   const Shard shard = shard_of(arguments.shard);
   const bool from_folder = fs::is_directory(arguments.sweep);
@@ -160,32 +207,13 @@ int sweep(const SweepArguments& arguments) {
   check_output_directory(store.folder());
   const Manifest manifest = planned(arguments, store);
 
-  std::vector<std::string> keys;
-  const std::vector<std::string> all = runs_of(manifest);
-  for (std::size_t k = shard.index; k < all.size(); k += shard.count) keys.push_back(all[k]);
-  if (arguments.resume) {
-    for (const auto& key : keys) store.forget_failure(key);
-  }
-  ProgressBar bar(true);
-  const auto show = [&](const PoolProgress& now) { show_progress(bar, now); };
-  std::size_t failed = 0;
-  if (arguments.executor == "slurm") {
-    const SlurmOptions slurm = slurm_options(arguments);
-    submit_shards(store, keys, slurm);
-    if (arguments.detach) return 0;
-    exit_on_interrupt();
-    watch_shards(store, keys, slurm, show);
-  } else {
-    failed = compute_runs(store, keys, pool_options(arguments), show);
-  }
-  bar.finish();
-  if (!arguments.shard.empty()) return static_cast<int>(failed > 0 ? ExitCode::sweep_part_failed : ExitCode::done);
-  return finished(manifest, store, std::chrono::seconds(arguments.stale_s));
+  return past_input([&] { return compute(arguments, shard, manifest, store); });
 }
 
 int merge(const SweepArguments& arguments) {
   const RunStore store(arguments.output);
-  return finished(existing_manifest(store), store, std::chrono::seconds(arguments.stale_s));
+  const Manifest manifest = existing_manifest(store);
+  return past_input([&] { return finished(manifest, store, std::chrono::seconds(arguments.stale_s)); });
 }
 
 int show_status(const SweepArguments& arguments) {
@@ -237,6 +265,10 @@ void add_sweep_command(CLI::App& app, Command& chosen) {
       ->type_name("GIB")
       ->check(CLI::PositiveNumber);
   command->add_option("--shard", arguments->shard, "Only every Nth run, from the Ith on")->type_name("I/N");
+  command
+      ->add_option("--keep", arguments->keep,
+                   "Of each run all files, or its result (default: all of up to 1000 runs, else results)")
+      ->check(CLI::IsMember({"all", "result"}));
   command->add_option("--stale-after", arguments->stale_s, "Take over the run of a machine that was silent for so long")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);

@@ -25,6 +25,7 @@ const char* tick_format(FigureUnit unit) {
       return "%.1s %cB";
     case FigureUnit::bandwidth:
       return "%g GB/s";
+    case FigureUnit::share:
     case FigureUnit::number:
       break;
   }
@@ -57,6 +58,12 @@ std::string plot_of(const Figure& figure, std::size_t s) {
     }
     case FigureKind::heat:
       return "matrix rowheaders columnheaders with image notitle";
+    case FigureKind::spans:
+      return fmt::format("index {} using 1:3:1:2:($3-0.35):($3+0.35) with boxxyerror linecolor rgb {} title {}", s,
+                         quoted(figure.series[s].color), title);
+    case FigureKind::network:  // its nodes, over its links
+      return s == 1 ? "index 0 using 1:2:3 with labels point pointtype 7 offset 0,0.8 notitle"
+                    : "index 1 using 1:2:($3-$1):($4-$2):5 with vectors nohead linewidth 2 linecolor palette notitle";
     case FigureKind::steps:
       return fmt::format("index {} using 1:2 with steps title {}", s, title);
     case FigureKind::points:
@@ -68,9 +75,34 @@ std::string plot_of(const Figure& figure, std::size_t s) {
                      title);
 }
 
+std::string network_data(const Figure& figure) {
+  std::string data = "# " + figure.title + "\n# x\ty\tnode\n";
+  const FigureSeries &nodes = figure.series.at(0), &links = figure.series.at(1);
+  for (std::size_t i = 0; i < nodes.x.size(); ++i) {
+    fmt::format_to(std::back_inserter(data), "{}\t{}\t{}\n", nodes.x[i], nodes.y[i], quoted(figure.categories[i]));
+  }
+  data += "\n\n# x and y of both ends\t" + figure.cells + "\n";
+  for (std::size_t i = 0; i < links.z.size(); ++i) {
+    const auto a = static_cast<std::size_t>(links.x[i]), b = static_cast<std::size_t>(links.y[i]);
+    fmt::format_to(std::back_inserter(data), "{}\t{}\t{}\t{}\t{}\n", nodes.x[a], nodes.y[a], nodes.x[b], nodes.y[b],
+                   links.z[i]);
+  }
+  return data;
+}
+
+// Lanes by name, the first on top.
+std::string lanes_of(const Figure& figure) {
+  std::string lanes = "set yrange [:] reverse\nset ytics noenhanced (";
+  for (std::size_t i = 0; i < figure.categories.size(); ++i) {
+    lanes += fmt::format("{}{} {}", i == 0 ? "" : ", ", quoted(figure.categories[i]), i);
+  }
+  return lanes + ")\n";
+}
+
 }  // namespace
 
 std::string figure_data(const Figure& figure) {
+  if (figure.kind == FigureKind::network) return network_data(figure);
   std::string data = "# " + figure.title + "\n";
   const auto number = [&](double value) { fmt::format_to(std::back_inserter(data), "\t{}", value); };
   if (figure.kind == FigureKind::heat) {
@@ -97,7 +129,9 @@ std::string figure_data(const Figure& figure) {
     for (const FigureSeries& series : figure.series) {
       data += "# " + series.name + "\n";
       for (std::size_t i = 0; i < series.x.size(); ++i) {
-        fmt::format_to(std::back_inserter(data), "{}\t{}\n", series.x[i], series.y[i]);
+        fmt::format_to(std::back_inserter(data), "{}\t{}", series.x[i], series.y[i]);
+        if (!series.z.empty()) number(series.z[i]);
+        data += "\n";
       }
       data += "\n\n";
     }
@@ -121,6 +155,11 @@ std::string figure_gnuplot(const Figure& figure) {
         "set cblabel {} noenhanced\nset format cb \"{}\"\nset xtics noenhanced rotate by -40\nset ytics noenhanced\n"
         "set yrange [:] reverse\n{}\nunset grid\n",
         quoted(figure.cells), tick_format(figure.y.unit), kPalette);
+  } else if (figure.kind == FigureKind::spans) {
+    script += lanes_of(figure);
+  } else if (figure.kind == FigureKind::network) {
+    script += fmt::format("unset border\nunset tics\nunset grid\nunset xlabel\nset cblabel {} noenhanced\n{}\n",
+                          quoted(figure.cells), kPalette);
   } else if (figure.kind != FigureKind::bars) {
     script += fmt::format("set ylabel {} noenhanced\nset format y \"{}\"\n", quoted(figure.y.label),
                           tick_format(figure.y.unit));

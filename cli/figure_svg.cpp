@@ -3,19 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 #include "cli/axis_scale.h"
 #include "cli/figure.h"
 #include "cli/figure_colors.h"
-#include "cli/report_units.h"
+#include "cli/svg_canvas.h"
 
 namespace weft {
 
 namespace {
 
-constexpr double kWidth = 640, kTop = 42, kRight = 16, kPlotHeight = 280, kBar = 26, kLetter = 6.3;  // pixels
+constexpr double kTop = 42, kRight = 16, kPlotHeight = 280, kBar = 26;  // pixels
 
 // Dashes tell lines apart without colour.
 constexpr std::array<const char*, 8> kDashes{"", "7 3", "2 3", "9 3 2 3", "5 5", "1 2", "12 4", "3 3"};
@@ -25,48 +24,14 @@ struct Look {
 };
 Look look(std::size_t i) { return {figure_colors()[i % figure_colors().size()], kDashes[i % kDashes.size()]}; }
 
-std::string text_of(double value, FigureUnit unit) {
-  if (value == 0) return "0";
-  switch (unit) {
-    case FigureUnit::seconds: {
-      std::string text = time_text(value);
-      if (text.ends_with(" us")) text.replace(text.size() - 2, 1, "µ");
-      return text;
-    }
-    case FigureUnit::bytes:
-      return bytes_text(value);
-    case FigureUnit::bandwidth:
-      return bandwidth_text(value);
-    case FigureUnit::number:
-      break;
-  }
-  return fmt::format("{:.4g}", value);
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (static_cast<unsigned char>(c) >= 0x20) {  // no others may stand in XML
-      out += c;
-    }
-  }
-  return out;
-}
-
-class Drawing {
+class Drawing : private SvgCanvas {
  public:
   explicit Drawing(const Figure& figure) : figure_(figure) {
     left_ = 62;
-    if (figure.kind == FigureKind::bars || figure.kind == FigureKind::heat) {
+    if (figure.kind == FigureKind::bars || figure.kind == FigureKind::heat || figure.kind == FigureKind::spans) {
       std::size_t longest = 0;
       for (const auto& name : rows()) longest = std::max(longest, name.size());
-      left_ = std::clamp(kLetter * static_cast<double>(longest) + 18, 62.0, 300.0);
+      left_ = std::clamp(kSvgLetter * static_cast<double>(longest) + 18, 62.0, 300.0);
       height_ = kBar * static_cast<double>(std::max<std::size_t>(1, rows().size()));
     }
   }
@@ -79,46 +44,37 @@ class Drawing {
       case FigureKind::heat:
         heat();
         break;
+      case FigureKind::spans:
+        spans();
+        break;
       default:
         curves();
     }
     const double bottom = kTop + height_ + 40;
     label(left_ + plot_width() / 2, bottom - 6, figure_.x.label, "middle");
     const double end = figure_.kind == FigureKind::heat ? heat_key(bottom + 8) : legend(bottom + 8);
-    std::string svg = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
-        "{1:.0f}\" "
-        "font-family=\"sans-serif\" font-size=\"11\">\n<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" "
-        "fill=\"#ffffff\"/>\n",
-        kWidth, end, escaped(figure_.title));
     label(left_, 18, figure_.title, "start", "font-weight=\"bold\"");
-    return svg + body_ + "</svg>\n";
+    return document(end, figure_.title);
   }
 
  private:
   [[nodiscard]] std::vector<std::string> rows() const {
-    if (figure_.kind == FigureKind::bars) return figure_.categories;
+    if (figure_.kind != FigureKind::heat) return figure_.categories;
     std::vector<std::string> names;
     for (const FigureSeries& series : figure_.series) names.push_back(series.name);
     return names;
   }
-  [[nodiscard]] double plot_width() const { return kWidth - left_ - kRight; }
+  [[nodiscard]] double plot_width() const { return kSvgWidth - left_ - kRight; }
 
-  template <class... Values>
-  void add(fmt::format_string<Values...> format, Values&&... values) {
-    fmt::format_to(std::back_inserter(body_), format, std::forward<Values>(values)...);
-  }
-  void label(double x, double y, const std::string& text, const char* anchor, const char* more = "") {
-    add("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, more, escaped(text));
-  }
-  void line(double x1, double y1, double x2, double y2, const char* color) {
-    add("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\"/>\n", x1, y1, x2, y2, color);
+  [[nodiscard]] const char* color_of(std::size_t s) const {
+    const std::string& own = figure_.series[s].color;
+    return own.empty() ? look(s).color : own.c_str();
   }
 
   void x_axis(const AxisScale& x) {
     for (const double tick : x.ticks()) {
       line(x(tick), kTop, x(tick), kTop + height_, "#e4e4e4");
-      label(x(tick), kTop + height_ + 14, text_of(tick, figure_.x.unit), "middle");
+      label(x(tick), kTop + height_ + 14, figure_value_text(tick, figure_.x.unit), "middle");
     }
     line(left_, kTop + height_, left_ + plot_width(), kTop + height_, "#666666");
   }
@@ -142,7 +98,7 @@ class Drawing {
     x_axis(x);
     for (const double tick : y.ticks()) {
       line(left_, y(tick), left_ + plot_width(), y(tick), "#e4e4e4");
-      label(left_ - 6, y(tick) + 4, text_of(tick, figure_.y.unit), "end");
+      label(left_ - 6, y(tick) + 4, figure_value_text(tick, figure_.y.unit), "end");
     }
     line(left_, kTop, left_, kTop + height_, "#666666");
     label(left_, kTop - 5, figure_.y.label, "start", "fill=\"#555555\"");
@@ -157,15 +113,19 @@ class Drawing {
     double base_before = 0;
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       const double base = areas ? below[i] : 0;
+      if (holds && i > 0 && i + 1 < series.x.size() && series.y[i] == series.y[i - 1] && base == base_before) {
+        below[i] += series.y[i];  // nothing to draw until it changes
+        continue;
+      }
       const double px = x(series.x[i]), py = y(base + series.y[i]);
       if (holds && i > 0) path += fmt::format("H{:.1f}", px);
       path += fmt::format("{}{:.1f},{:.1f}", i == 0 ? "M" : "L", px, py);
       if (areas) {
         back =
             fmt::format("L{:.1f},{:.1f}", px, y(base)) + (i > 0 ? fmt::format("V{:.1f}", y(base_before)) : "") + back;
-        base_before = base;
         below[i] += series.y[i];
       }
+      base_before = base;
       if (!holds) mark(s, px, py);
     }
     if (areas) {
@@ -206,9 +166,26 @@ class Drawing {
     }
   }
 
+  void spans() {
+    double last = 0;
+    for (const FigureSeries& series : figure_.series) {
+      for (const double end : series.y) last = std::max(last, end);
+    }
+    const AxisScale x(0, last, false, left_, left_ + plot_width());
+    x_axis(x);
+    for (std::size_t i = 0; i < figure_.categories.size(); ++i) row_name(i);
+    for (std::size_t s = 0; s < figure_.series.size(); ++s) {
+      const FigureSeries& series = figure_.series[s];
+      for (std::size_t i = 0; i < series.x.size(); ++i) {
+        add("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x(series.x[i]),
+            kTop + kBar * series.z[i] + 3, std::max(0.15, x(series.y[i]) - x(series.x[i])), kBar - 6, color_of(s));
+      }
+    }
+  }
+
   void row_name(std::size_t i) {
     const std::string name = rows()[i];
-    const auto fit = static_cast<std::size_t>((left_ - 14) / kLetter);
+    const auto fit = static_cast<std::size_t>((left_ - 14) / kSvgLetter);
     label(left_ - 6, kTop + kBar * (static_cast<double>(i) + 0.5) + 4, name.size() > fit ? name.substr(0, fit) : name,
           "end");
   }
@@ -225,8 +202,8 @@ class Drawing {
         const double t = share(value);
         add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"/>\n", x + 0.5, y + 0.5,
             width - 1, kBar - 1, figure_shade(t));
-        const std::string text = text_of(value, figure_.y.unit);
-        if (kLetter * static_cast<double>(text.size()) < width)
+        const std::string text = figure_value_text(value, figure_.y.unit);
+        if (kSvgLetter * static_cast<double>(text.size()) < width)
           label(x + width / 2, y + kBar / 2 + 4, text, "middle", t > 0.45 ? "fill=\"#ffffff\"" : "");
       }
     }
@@ -254,7 +231,8 @@ class Drawing {
           figure_shade(i / 49.0));
     }
     label(left_ + 158, y + 9,
-          fmt::format("{} to {}, {}", text_of(least_, figure_.y.unit), text_of(most_, figure_.y.unit), figure_.cells),
+          fmt::format("{} to {}, {}", figure_value_text(least_, figure_.y.unit),
+                      figure_value_text(most_, figure_.y.unit), figure_.cells),
           "start");
     return y + 24;
   }
@@ -262,8 +240,8 @@ class Drawing {
   double legend(double y) {
     double x = left_;
     for (std::size_t s = 0; s < figure_.series.size(); ++s) {
-      const double width = 34 + kLetter * static_cast<double>(figure_.series[s].name.size());
-      if (x > left_ && x + width > kWidth) x = left_, y += 16;
+      const double width = 34 + kSvgLetter * static_cast<double>(figure_.series[s].name.size());
+      if (x > left_ && x + width > kSvgWidth) x = left_, y += 16;
       const bool drawn = figure_.kind == FigureKind::lines || figure_.kind == FigureKind::steps;
       if (drawn) {
         add("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" stroke=\"{}\" stroke-width=\"1.8\" "
@@ -273,7 +251,7 @@ class Drawing {
       if (figure_.kind == FigureKind::lines || figure_.kind == FigureKind::points) {
         mark(s, x + 11, y + 5);
       } else if (!drawn) {
-        add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x + 8, y, look(s).color);
+        add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"10\" height=\"10\" fill=\"{}\"/>\n", x + 8, y, color_of(s));
       }
       label(x + 26, y + 9, figure_.series[s].name, "start");
       x += width;
@@ -283,11 +261,12 @@ class Drawing {
 
   const Figure& figure_;
   double left_ = 62, height_ = kPlotHeight, least_ = 0, most_ = 0;
-  std::string body_;
 };
 
 }  // namespace
 
-std::string figure_svg(const Figure& figure) { return Drawing(figure).render(); }
+std::string figure_svg(const Figure& figure) {
+  return figure.kind == FigureKind::network ? network_svg(figure) : Drawing(figure).render();
+}
 
 }  // namespace weft

@@ -117,11 +117,13 @@ std::vector<Figure> run_figures(const fs::path& folder) {
   const RunResult records = read_run_records(folder);
   std::vector<Figure> figures = figures_of_runs({{"", result}});
   figures.pop_back();  // one bar of bytes is a number, not a figure
+  figures.push_back(timeline_figure(records));
   figures.push_back(kernels_figure(records));
   figures.push_back(collectives_figure(result));
   figures.push_back(load_figure(records, CounterKind::hbm, "hbm-load", "HBM load"));
   figures.push_back(load_figure(records, CounterKind::link, "link-load", "Link load"));
   figures.push_back(load_figure(records, CounterKind::memory, "memory-load", "Memory"));
+  figures.push_back(topology_figure(result.at("links")));
   return figures;
 }
 

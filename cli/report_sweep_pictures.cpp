@@ -47,7 +47,7 @@ std::string text_of(const Json& value) {
 FigureUnit unit_of(const std::string& name) {
   const auto ends = [&](std::string_view end) { return std::string_view(name).ends_with(end); };
   if (ends("GBps")) return FigureUnit::bandwidth;
-  if (ends("bytes")) return FigureUnit::bytes;
+  if (name.find("bytes") != std::string::npos) return FigureUnit::bytes;
   return ends("_s") && !ends("per_s") ? FigureUnit::seconds : FigureUnit::number;
 }
 
@@ -168,13 +168,15 @@ std::vector<Figure> sweep_figures(const Json& data, const SweepChoice& choice) {
     if (by == nullptr || (by->numeric && !column.numeric)) by = &column;
   }
   const Column* metric = choice.metric.empty() ? &metrics.front() : chosen(metrics, choice.metric);
-  const Column* against = metric == &metrics.front() ? &metrics.back() : &metrics.front();
-  if (metrics.size() > 1 && metric == &metrics.front()) against = &metrics[1];
+  const Column* against = nullptr;  // as the page: the first other one that varies
+  for (const Column& column : metrics) {
+    if (against == nullptr && &column != metric && !constant(column)) against = &column;
+  }
   if (!choice.against.empty()) against = chosen(metrics, choice.against);
 
   std::vector<Figure> figures{curves(*x, by, *metric)};
   if (by != nullptr && by != x) figures.push_back(heat(*x, *by, *metric));
-  if (against != metric) figures.push_back(pareto(*metric, *against));
+  if (against != nullptr && against != metric) figures.push_back(pareto(*metric, *against));
   return figures;
 }
 

@@ -52,7 +52,7 @@ void Gpu::leave_out(std::uint64_t most, Turn&& turn) {
     waves_.reset();
     return;
   }
-  while (most-- > 0 && turn()) {
+  for (most = std::min(most, WaveSkip::kMostTurns); most > 0 && turn(); --most) {
   }
   skipped_ += waves_->skipped();
   skip_uncertainty_ += waves_->uncertainty();
@@ -66,7 +66,8 @@ void Gpu::leave_out_waves(RunningKernel& kernel) {
     const std::uint64_t first = kernel.next_block;
     kernel.next_block += blocks;
     kernel.blocks_done += blocks;
-    return waves_->leave_out(blocks, touch_blocks(*kernel.program, first, kernel.next_block, l2_));
+    return waves_->leave_out(
+        blocks, touch_blocks(*kernel.program, first, kernel.next_block, resident_blocks(spec_, *kernel.program), l2_));
   });
 }
 

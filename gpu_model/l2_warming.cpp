@@ -1,22 +1,29 @@
 #include "gpu_model/l2_warming.h"
 
+#include <algorithm>
 #include <array>
+#include <vector>
+
+#include "gpu_model/occupancy.h"
 
 namespace weft {
 
 namespace {
 
-// Slices of operands that have been seen, so that each counts once.
+// Parts of operands that have been seen, so that each counts once.
 class Seen {
  public:
-  bool add(std::size_t operand, const LineStream& slice) {
+  bool add(std::size_t operand, const LineStream& slice, std::uint32_t from) {
     // Who shares nothing need not be looked up: its slices differ.
-    return slice.lines > 0 && (!slice.through_l1 || slices_.at(operand).insert(slice.first).second);
+    return !slice.through_l1 || parts_.at(operand).insert(slice.first + from).second;
   }
 
  private:
-  std::array<std::unordered_set<LineAddress>, Phase::kMaxLoads> slices_;
+  std::array<std::unordered_set<LineAddress>, Phase::kMaxLoads> parts_;
 };
+
+// In so many steps a phase is touched: rounds together, where there are more.
+constexpr std::uint32_t kMostSteps = 8;
 
 template <class Visit>
 void for_slices(const KernelProgram& kernel, std::uint64_t block, Visit&& visit) {
@@ -29,18 +36,38 @@ void for_slices(const KernelProgram& kernel, std::uint64_t block, Visit&& visit)
 
 }  // namespace
 
-L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, L2Cache& l2) {
-  Seen seen;
+std::uint64_t resident_blocks(const GpuSpec& gpu, const KernelProgram& kernel) {
+  return std::uint64_t{gpu.compute_units} * std::max(1U, blocks_per_unit(gpu.compute_unit, kernel.needs()));
+}
+
+L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end,
+                              std::uint64_t resident, L2Cache& l2) {
   L2Cache::Touched moved;
-  for (std::uint64_t block = first; block < end; ++block) {
-    for_slices(kernel, block, [&](std::size_t operand, const LineStream& slice, bool stored) {
-      if (!stored && !seen.add(operand, slice)) return;
-      moved += l2.touch({.first = slice.first,
-                         .count = slice.lines,
-                         .first_sectors = slice.first_sectors,
-                         .last_sectors = slice.last_sectors},
-                        stored || slice.atomic, slice.through_l1);
-    });
+  std::vector<Phase> wave;
+  for (std::uint64_t begin = first; begin < end; begin += resident) {
+    const std::uint64_t behind = std::min(end, begin + resident);
+    for (std::uint32_t p = 0; p < kernel.phases(); ++p) {
+      wave.clear();
+      for (std::uint64_t block = begin; block < behind; ++block) wave.push_back(kernel.phase(block, p));
+      const std::uint32_t steps = std::min(wave.front().rounds, kMostSteps);
+      Seen seen;
+      for (std::uint32_t step = 0; step < steps; ++step) {
+        const auto touch = [&](std::size_t operand, const LineStream& slice, bool stored) {
+          const std::uint32_t from = slice.lines_before(step, steps);
+          const std::uint32_t to = slice.lines_before(step + 1, steps);
+          if (from == to || (!stored && !seen.add(operand, slice, from))) return;
+          moved += l2.touch({.first = slice.first + from,
+                             .count = to - from,
+                             .first_sectors = slice.sectors(from),
+                             .last_sectors = slice.sectors(to - 1)},
+                            stored || slice.atomic, slice.through_l1);
+        };
+        for (const Phase& phase : wave) {
+          for (std::size_t i = 0; i < phase.load_count; ++i) touch(i, phase.loads.at(i), false);
+          for (std::size_t i = 0; i < phase.store_count; ++i) touch(i, phase.stores.at(i), true);
+        }
+      }
+    }
   }
   return moved;
 }

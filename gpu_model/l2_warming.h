@@ -9,8 +9,13 @@
 
 namespace weft {
 
-// Lines that several blocks share are touched by the first of them only.
-L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, L2Cache& l2);
+// Blocks that run at once on an idle GPU.
+[[nodiscard]] std::uint64_t resident_blocks(const GpuSpec& gpu, const KernelProgram& kernel);
+
+// Blocks [first, end), `resident` of them at once, which go through their rounds together. Lines that several of these
+// share are touched by the first of them only.
+L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end,
+                              std::uint64_t resident, L2Cache& l2);
 
 // Slices of operands that have been counted, by their first line.
 using CountedSlices = std::unordered_set<LineAddress>;

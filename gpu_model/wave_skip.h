@@ -50,6 +50,8 @@ class WaveSkip {
   static constexpr double kAlike = 0.25;
   // Turns that move this many lines: shorter ones scatter.
   static constexpr double kTurnLines = 8192;
+  // Left out at once: then it is looked at again.
+  static constexpr std::uint64_t kMostTurns = 8;
   // The first turn, two that agree, one that is left out, and one in which the work ends as it would.
   static constexpr std::uint64_t kFewestTurns = 5;
 

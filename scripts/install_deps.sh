@@ -10,8 +10,9 @@ packages=(
   libjs-chart.js
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-# A browser with what drives it, gnuplot, and Slurm.
-[ "${1:-}" != --test ] || packages+=(chromium-driver python3 gnuplot-nox slurmctld slurmd slurm-client munge)
+# A browser with what drives it, gnuplot, Slurm, GNU parallel, and the shells that weft completes for.
+[ "${1:-}" != --test ] ||
+  packages+=(chromium-driver python3 gnuplot-nox slurmctld slurmd slurm-client munge parallel zsh fish)
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   echo "weft: this is no Debian; install what these packages hold yourself: ${packages[*]}" >&2

@@ -41,7 +41,7 @@ headline(data.title, data.verdict);
 // Over the finest number, a curve for each of what has few values.
 const finest = [...varied].sort((a, b) => b.numeric - a.numeric || b.distinct.length - a.distinct.length)[0];
 const chosen = {metric: measured[0], x: finest, by: null, heatX: null, heatY: null, take: "best",
-  paretoX: measured[0], paretoY: measured.find((m) => m !== measured[0]) || measured[0], point: -1};
+  paretoX: measured[0], paretoY: measured.slice(1).find((m) => m.distinct.length > 1) || measured[0], point: -1};
 chosen.by = varied.filter((p) => p !== chosen.x && p.distinct.length <= 24).sort((a, b) => a.numeric - b.numeric)[0] || null;
 [chosen.heatX, chosen.heatY] = [chosen.x, chosen.by || chosen.x];
 let shown = rowsOf(() => true);
@@ -89,10 +89,18 @@ page.append(section("filters", "Points", "What is filtered out here leaves every
 const facet = (i) => [...varied.map((p) => [p.name, valueText(p, i)]), ...measured.slice(0, 8).map((m) => [m.name, metricText(m, m.values[i])])];
 const describePoint = (i, more) => [el("div.head", `Point ${data.points.id[i]}`), more && el("div.sub", more), facts(facet(i))];
 const linkOf = (i) => data.points.link[i] && data.points.link[i].split("/").map(encodeURIComponent).join("/");
+// Of large sweeps only results are kept: then it says what makes the page.
+function pageOf(i) {
+  const href = linkOf(i);
+  if (!href) return el("span", "has no page");
+  if (href.endsWith("report.html")) return el("a", {href}, "open its page →");
+  const run = data.points.link[i].split("/").slice(0, -1).join("/");
+  return el("span", el("a", {href}, "its result →"), " and its page, from this page's folder: ",
+    el("code", `weft run ${run}/config.json -o ${run}`));
+}
 function pin(i) {
   chosen.point = i;
-  const href = linkOf(i);
-  pinned.replaceChildren(el("div.chips", el("b", `Point ${data.points.id[i]}`), href ? el("a", {href}, "open its page →") : el("span", "has no page"),
+  pinned.replaceChildren(el("div.chips", el("b", `Point ${data.points.id[i]}`), pageOf(i),
     facet(i).map(([name, value]) => el("span", name + " ", el("b", value))),
     data.points.reason[i] ? el("span", data.points.status[i] + ": " + data.points.reason[i]) : null));
   redraws.forEach((redraw) => redraw());
@@ -130,9 +138,18 @@ function curvesConfig() {
   const axis = scale({title: x.name, log: x.wide, text: (v) => (/bytes$/.test(x.name) ? size(v) : plain(v))});
   // A tick at each value, where they are few.
   if (!x.numeric || x.distinct.length <= 24) {
-    axis.afterBuildTicks = (a) => { a.ticks = x.distinct.map((v, i) => ({value: x.numeric ? v : i})); };
+    const places = x.distinct.map((v, i) => (x.numeric ? v : i)), along = (v) => (x.wide ? Math.log(v) : v);
+    const length = along(places[places.length - 1]) - along(places[0]) || 1;
+    axis.afterBuildTicks = (a) => {  // as many as do not overlap
+      let last = -Infinity;
+      a.ticks = places.filter((v) => {
+        const pixel = (a.width || 900) * along(v) / length;
+        return pixel - last >= 46 && (last = pixel, true);
+      }).map((value) => ({value}));
+    };
     axis.ticks.callback = (v) => valueOf(x, x.numeric ? v : x.distinct[v]);
   }
+  if (x.wide) [axis.min, axis.max] = [x.distinct[0] / 1.1, x.distinct[x.distinct.length - 1] * 1.1];
   return {type: "line", data: {datasets: curves.map((s, i) => ({label: s.key === null ? chosen.metric.name : `${short(chosen.by.name)} ${valueOf(chosen.by, s.key)}`,
     data: s.points.map((g) => ({x: at(g), y: g.value})), ...seriesStyle(i, curves.length), borderWidth: 2,
     pointRadius: s.points.map((g) => (g.row === chosen.point ? 9 : s.points.length > 60 ? 1.5 : 4)), pointHoverRadius: 7, pointHitRadius: 6}))},

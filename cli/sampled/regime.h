@@ -38,7 +38,8 @@ struct Regime {
   double unit_seconds_compute = 0, unit_seconds_communication = 0;
   std::vector<LinkLoad> links;  // in the machine's order
   std::vector<SwitchLoad> switches;
-  SubCycle uncertainty = 0;  // of the stretch's length, one standard deviation
+  SubCycle uncertainty = 0;  // of the stretch's length from what was left out of it, one standard deviation
+  SubCycle second = 0;       // its length in a second sample; 0: none was taken
 };
 
 // CBOR (RFC 8949). Throws InternalError for what is none.

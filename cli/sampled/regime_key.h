@@ -17,6 +17,8 @@ class RegimeKeys {
 
   // Of one kernel by itself.
   [[nodiscard]] std::string of_kernel(OpId op);
+  // Whether the kernel is looked at twice: one of 16, the same ones in each run.
+  [[nodiscard]] bool takes_second_sample(OpId op) { return context_of(op).back() == '0'; }
 
   // Of the operations from state.first on, one after the other: each call takes in one more. `arrival`: when it
   // arrives if that is known, or -1.

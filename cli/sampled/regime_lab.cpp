@@ -8,6 +8,27 @@ namespace weft {
 namespace {
 // So exactly is it known which kernel moved what: less than it takes to launch the next one.
 constexpr Time kFlowStep = nanoseconds(500);
+// Blocks that are asked for the pages of a kernel: these are large.
+constexpr std::uint64_t kPageSamples = 64;
+// The GPU's TLB holds the pages of what has run.
+void translate_pages(const KernelProgram& kernel, const TlbSpec& tlb, L2Cache& l2) {
+  LineAddress last = ~LineAddress{0};
+  const auto pages = static_cast<LineAddress>(tlb.page / kLineBytes);
+  const auto visit = [&](const LineStream& stream) {
+    if (stream.lines == 0 || stream.first / pages == last) return;
+    last = stream.first / pages;
+    l2.translate(stream.first, 0);
+  };
+  const std::uint64_t step = std::max<std::uint64_t>(1, kernel.blocks() / kPageSamples);
+  for (std::uint64_t block = 0; block < kernel.blocks(); block += step) {
+    for (std::uint32_t p = 0; p < kernel.phases(); ++p) {
+      const Phase phase = kernel.phase(block, p);
+      for (std::size_t i = 0; i < phase.load_count; ++i) visit(phase.loads.at(i));
+      for (std::size_t i = 0; i < phase.store_count; ++i) visit(phase.stores.at(i));
+    }
+  }
+}
+
 }  // namespace
 
 RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts)
@@ -17,7 +38,6 @@ RegimeLab::~RegimeLab() = default;
 
 std::string RegimeLab::why_not_folded() const { return folded_ ? folded_->why_not() : ""; }
 
-// What the last operations touched that fit into it, in their order.
 L2Cache RegimeLab::l2_before(OpId op) {
   if (l2_ && l2_at_ == op.value) return *l2_;
   if (flow_ != nullptr && flow_next_ == op.value) {
@@ -25,6 +45,11 @@ L2Cache RegimeLab::l2_before(OpId op) {
     l2.rest();
     return l2;
   }
+  return l2_of_addresses(op);
+}
+
+// What the last operations touched that fit into it, in their order.
+L2Cache RegimeLab::l2_of_addresses(OpId op) const {
   const GpuSpec& gpu = config_->system.gpu;
   const std::vector<ProgramOp>& ops = programs_->front().ops;
   struct Toucher {
@@ -61,13 +86,15 @@ L2Cache RegimeLab::l2_before(OpId op) {
     const ProgramOp& before = ops[at->op];
     if (before.kind == ProgramOpKind::kernel) {
       const KernelProgram kernel(before.kernel, gpu, before.name);
-      touch_blocks(kernel, at->first_block, kernel.blocks(), l2);
+      touch_blocks(kernel, at->first_block, kernel.blocks(), resident_blocks(gpu, kernel), l2);
+      translate_pages(kernel, gpu.l2.tlb, l2);
     } else if (before.kind == ProgramOpKind::collective && scripts_ != nullptr) {
       touch(before.collective.receive_address, before.collective.bytes.count(), true);
     } else if (before.kind == ProgramOpKind::copy && before.copy.to_device) {
       touch(before.copy.address, before.copy.bytes.count(), false);
     }
   }
+  l2.rest();
   return l2;
 }
 
@@ -77,16 +104,21 @@ void RegimeLab::keep_l2(const L2Cache& l2, std::uint32_t next) {
   l2_at_ = next;
 }
 
+// All from `first` on has arrived and nothing runs.
+HostState RegimeLab::state_before(std::uint32_t first) const {
+  const auto ops = static_cast<std::uint32_t>(programs_->front().ops.size());
+  return {OpId{first}, ops, std::vector<SubCycle>(ops - first, 0), {}};
+}
+
 // The GPU that runs kernels one after the other, before `op`. If it must begin anew where the L2 is not known, then one
 // earlier: a kernel meets what the one before still writes.
 void RegimeLab::start_flow_at(OpId op) {
   if (flow_ != nullptr && flow_next_ == op.value) return;
   const std::vector<ProgramOp>& all = programs_->front().ops;
-  const auto ops = static_cast<std::uint32_t>(all.size());
   const bool known = l2_ && l2_at_ == op.value;
   const bool follows = !known && op.value > 0 && all[op.value - 1].kind != ProgramOpKind::host_wait;
   const std::uint32_t first = op.value - (follows ? 1 : 0);
-  flow_state_ = {OpId{first}, ops, std::vector<SubCycle>(ops - first, 0), {}};
+  flow_state_ = state_before(first);
   GpuWork work = quiet_work();
   work.from = &flow_state_;
   work.skip_waves = true;
@@ -127,6 +159,17 @@ Regime RegimeLab::kernel(OpId op) {
   memory_transactions_ += moved.memory_transactions;
   simulated_ += flow_->clock().to_time(times.end - times.start);
   return regime;
+}
+
+SubCycle RegimeLab::second_sample(OpId op) {
+  const HostState state = state_before(op.value);
+  GpuWork work = quiet_work();
+  work.from = &state;
+  Gpu gpu(GpuId{0}, config_->system.gpu, work, LinkPorts());
+  gpu.set_l2(l2_of_addresses(op));
+  while (gpu.times()[op.value].end < 0) gpu.advance(gpu.next_activity() + kFlowStep);
+  memory_transactions_ += gpu.statistics().memory_transactions;
+  return gpu.times()[op.value].end - gpu.times()[op.value].start;
 }
 
 // Collectives end at once.

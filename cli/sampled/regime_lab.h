@@ -19,6 +19,9 @@ class RegimeLab {
 
   // The kernel by itself on an idle GPU, on the L2 that the operations before it leave. Waves that repeat are left out.
   [[nodiscard]] Regime kernel(OpId op);
+  // How long it takes as a second sample: nothing is left out, and the L2 holds what the addresses of the operations
+  // before say.
+  [[nodiscard]] SubCycle second_sample(OpId op);
   // From `state` to the next quiet moment of all GPUs; what GPU 0 did.
   [[nodiscard]] Regime company(const HostState& state);
 
@@ -31,8 +34,10 @@ class RegimeLab {
 
  private:
   L2Cache l2_before(OpId op);
+  [[nodiscard]] L2Cache l2_of_addresses(OpId op) const;
   void keep_l2(const L2Cache& l2, std::uint32_t next);
   [[nodiscard]] GpuWork quiet_work();
+  [[nodiscard]] HostState state_before(std::uint32_t first) const;
   void start_flow_at(OpId op);
   GpuProgress run_to_end_of(OpId op);
   [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state);

@@ -34,8 +34,7 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
   result.engine.memory_transactions += quiet_lab.memory_transactions() + lab.memory_transactions();
   result.engine.packets = lab.packets();
   result.engine.skipped_fraction = end > 0 ? std::max(0.0, 1 - simulated / end) : 0;
-  const double uncertain = to_seconds(timeline.clock().to_time(timeline.sum().uncertainty));
-  result.engine.sampling_error_estimate = end > 0 ? 2 * uncertain / end : 0;
+  result.engine.sampling_error_estimate = std::max(quiet.error_estimate(), timeline.error_estimate());
   result.notes.push_back(fmt::format("Sampled: {} stretches simulated in detail, {} times what is known was used.",
                                      memory.simulated(), memory.reused()));
   if (const std::string why = lab.why_not_folded(); !why.empty() && programs.size() > 1) {

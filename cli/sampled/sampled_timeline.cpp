@@ -178,7 +178,11 @@ void SampledTimeline::take_stretch(SubCycle now) {
     const SubCycle company = company_from(state.first, now);
     const std::string key = keys_.of_kernel(state.first);
     const Regime* regime = memory_->find(key, 1);
-    if (regime == nullptr && company == kNever) regime = &memory_->add(key, lab_->kernel(state.first));
+    if (regime == nullptr && company == kNever) {
+      Regime fresh = lab_->kernel(state.first);
+      if (keys_.takes_second_sample(state.first)) fresh.second = lab_->second_sample(state.first);
+      regime = &memory_->add(key, std::move(fresh));
+    }
     const SubCycle latency = frontend_.follows_in_graph(state.first) ? graph_node_ : device_latency_;
     if (regime != nullptr && latency + regime->operations.front().duration <= company) {
       apply(*regime, state.first.value, now);
@@ -236,7 +240,19 @@ void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle 
   for (std::size_t i = 0; i < regime.links.size(); ++i) add(regime.links[i], sum_.links[i]);
   sum_.switches.resize(std::max(sum_.switches.size(), regime.switches.size()));
   for (std::size_t i = 0; i < regime.switches.size(); ++i) add(regime.switches[i], sum_.switches[i]);
+  if (regime.second > 0) {
+    const auto difference = static_cast<double>(regime.second - longest);
+    seconds_.first += static_cast<double>(longest);
+    seconds_.difference += difference;
+    seconds_.squares += difference * difference;
+  }
   spread_traffic(regime, now, now + longest);
+}
+
+double SampledTimeline::error_estimate() const {
+  const double left_out = end_ > 0 ? 2 * static_cast<double>(sum_.uncertainty) / static_cast<double>(end_) : 0;
+  if (seconds_.first <= 0) return left_out;
+  return std::max(left_out, (std::abs(seconds_.difference) + 2 * std::sqrt(seconds_.squares)) / seconds_.first);
 }
 
 void SampledTimeline::spread_traffic(const Regime& regime, SubCycle from, SubCycle to) {

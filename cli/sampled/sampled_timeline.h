@@ -26,6 +26,9 @@ class SampledTimeline {
   [[nodiscard]] SubCycle end() const { return end_; }
   // What all stretches did together, of one GPU. Its operations are left empty.
   [[nodiscard]] const Regime& sum() const { return sum_; }
+  // How far the sum of all durations may be off, as a share of it: what second samples differ by together, and twice
+  // what that scatters; at least twice what was left out may be off.
+  [[nodiscard]] double error_estimate() const;
   // The traffic of a stretch is spread evenly over it.
   [[nodiscard]] const HbmOverTime& hbm() const { return hbm_; }
 
@@ -73,6 +76,9 @@ class SampledTimeline {
   std::uint32_t running_ = 0;           // with one, and not through
   std::vector<KernelLedger> ledgers_;
   Regime sum_;
+  struct {
+    double first = 0, difference = 0, squares = 0;  // of durations
+  } seconds_;                                       // of stretches of which there is a second sample
   HbmOverTime hbm_;
   SubCycle end_ = 0;
 };

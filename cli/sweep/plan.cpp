@@ -99,6 +99,7 @@ class Planner {
 
   // The point's key, or why it has none.
   void resolve(const Json& document, SweepPoint& point) {
+    Json resolved;
     try {
       const RunConfig config = read_run_config(document, sweep_.base_file);
       check_model(config, sweep_.base_file);
@@ -111,10 +112,12 @@ class Planner {
         }
       }
       point.key = sha256(program_ + content.dump());
-      if (runs_.insert(point.key).second) planned_(point.key, config.resolved);
+      resolved = config.resolved;
     } catch (const InputError& e) {
       point.reason = e.what();
+      return;
     }
+    if (runs_.insert(point.key).second) planned_(point.key, resolved);
   }
 
   const std::string& hash_of_file(const std::string& file) {

@@ -100,10 +100,11 @@ class RunPool {
       if (!claim) return false;
       ChildLimits limits = options_.limits;
       limits.errors = store_.errors(key, *claim);
-      children_.start(k,
-                      {"run", (store_.work_path(key) / "config.json").string(), "--no-progress", "--threads",
-                       std::to_string(options_.threads), "-o", store_.output(key, *claim).string()},
-                      limits);
+      children_.start(
+          k,
+          {"run", (store_.work_path(key) / "config.json").string(), "--no-progress", "--threads",
+           std::to_string(options_.threads), "--keep", options_.keep, "-o", store_.output(key, *claim).string()},
+          limits);
       claims_.emplace(k, *claim);
     } catch (const InputError& e) {
       fail(k, {"failed", e.what()});

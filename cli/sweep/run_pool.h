@@ -15,8 +15,9 @@ namespace weft {
 
 struct PoolOptions {
   std::size_t jobs = 1;
-  unsigned threads = 1;  // of each run
-  ChildLimits limits;    // `errors` is not used
+  unsigned threads = 1;      // of each run
+  ChildLimits limits;        // `errors` is not used
+  std::string keep = "all";  // of each run, see `weft run --keep`
   std::chrono::seconds stale_after{60};
 };
 

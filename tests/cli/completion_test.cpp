@@ -113,5 +113,43 @@ TEST(Completion, OfBashKnowsWhereItIs) {
   EXPECT_EQ(completed("weft run x.json -o ''"), "");
 }
 
+bool is_here(const std::string& shell) { return std::system(("command -v " + shell + " >/dev/null").c_str()) == 0; }
+
+// What `script` prints, run by `shell` in a folder that has the completion as `file`.
+std::string said_by(const std::string& shell, const std::string& file, const std::string& script) {
+  const TemporaryFolder folder;
+  folder.write(file, output_of("completion " + shell));
+  folder.write("ask", script);
+  const std::string command =
+      "cd '" + folder.path().string() + "' && HOME=$PWD timeout 60 " + shell + " ask >said 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+  return read_file(folder.path() / "said");
+}
+
+TEST(Completion, OfZshAnswersTab) {
+  if (!is_here("zsh")) GTEST_SKIP() << "zsh is not here (install_deps.sh --test)";
+  // An interactive zsh on a terminal of its own; control-X shows the command line.
+  EXPECT_EQ(said_by("zsh", "_weft", R"(zmodload zsh/zpty
+zpty shell TERM=dumb zsh -f -i
+zpty -w shell "unset zle_bracketed_paste; fpath=($PWD \$fpath); autoload -U compinit; compinit -u -D; _say() { print -r -- \"is:\$BUFFER:\"; BUFFER= }; zle -N _say; bindkey '^X' _say; print rea''dy"
+zpty -r shell out '*ready*'
+for line in 'weft sw' 'weft collective x.json --protocol LL1'; do
+  zpty -w -n shell $line$'\t\x18'
+  zpty -r shell out '*is:*:*'
+  print -r -- "${${out##*is:}%%:*}"
+done
+)"),
+            "weft sweep \nweft collective x.json --protocol LL128 \n");
+}
+
+TEST(Completion, OfFishKnowsWhereItIs) {
+  if (!is_here("fish")) GTEST_SKIP() << "fish is not here (install_deps.sh --test)";
+  const std::string said = said_by("fish", "weft.fish", R"(source weft.fish
+complete -C 'weft sw'
+complete -C 'weft list sys'
+complete -C 'weft run x.json --fid')");
+  EXPECT_THAT(said, ::testing::MatchesRegex("sweep\t[^\n]*\nsystems\n--fidelity\t[^\n]*\n"));
+}
+
 }  // namespace
 }  // namespace weft

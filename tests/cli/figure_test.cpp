@@ -76,6 +76,12 @@ TEST(FigureSvg, AreasLieOnEachOther) {
   EXPECT_THAT(svg, HasSubstr("M62.0,55.3H624.0L624.0,55.3L624.0,188.7V188.7L62.0,188.7Z"));
 }
 
+TEST(FigureSvg, WhatDoesNotChangeTakesNoPoints) {
+  Figure figure{"f", "t", FigureKind::steps, {"x"}, {"y"}};
+  figure.series = {{"one", {0, 1, 2, 3, 4}, {1, 1, 1, 2, 2}}};
+  EXPECT_THAT(figure_svg(figure), HasSubstr("d=\"M62.0,188.7H483.5L483.5,55.3H624.0L624.0,55.3\""));
+}
+
 TEST(FigureSvg, ACellWithoutAValueIsLeftOut) {
   Figure figure{"f", "t", FigureKind::heat, {"x"}, {"y"}};
   figure.categories = {"a", "b"};
@@ -111,6 +117,58 @@ TEST(FigureOfASweep, TheFrontHoldsPointsThatNoOtherBeats) {
   EXPECT_THAT(pareto.series[0].x, ElementsAre(0.003, 0.004));
 }
 
+OperationRecord operation(std::uint32_t gpu, std::uint32_t iteration, double start, double end, double alone) {
+  OperationRecord one;
+  one.gpu = gpu, one.iteration = iteration, one.start_s = start, one.end_s = end, one.name = "k";
+  one.phase = TrainingPhase::backward;
+  if (alone > 0) one.isolated_s = alone;
+  return one;
+}
+
+TEST(FigureOfTheTimeline, ShowsTheLastIterationOfTheFirstGpu) {
+  RunResult run;
+  run.operations = {operation(0, 0, 0, 1, 1), operation(0, 1, 2, 3, 1), operation(0, 1, 4, 6, 1),
+                    operation(1, 1, 9, 10, 1), operation(0, 1, 2, 5, 0)};
+  run.operations.back().communication = true;
+  run.operations.back().stream = 7;
+  const Figure figure = timeline_figure(run);
+  EXPECT_THAT(figure.categories, ElementsAre("phase", "stream 0", "stream 7"));
+  ASSERT_EQ(figure.series.size(), 4U);
+  EXPECT_EQ(figure.series[0].name, "communication");
+  EXPECT_THAT(figure.series[0].y, ElementsAre(3));
+  EXPECT_THAT(figure.series[0].z, ElementsAre(2));
+  EXPECT_THAT(figure.series[1].x, ElementsAre(0));  // as fast as alone, from the iteration's begin
+  EXPECT_THAT(figure.series[2].x, ElementsAre(2));  // twice as slow
+  EXPECT_EQ(figure.series[3].name, "backward");
+  EXPECT_THAT(figure.series[3].y, ElementsAre(4));
+}
+
+TEST(FigureOfTheTimeline, MarksThatNobodyCanTellApartAreOne) {
+  RunResult run;
+  for (int i = 0; i < 1000; ++i) run.operations.push_back(operation(0, 0, 1e-6 * i, 1e-6 * i + 9e-7, 9e-7));
+  run.operations.push_back(operation(0, 0, 1, 2, 1));
+  EXPECT_THAT(timeline_figure(run).series[0].y, ElementsAre(::testing::DoubleNear(1e-3, 1e-6), 2));
+}
+
+TEST(FigureOfTheTopology, PutsSwitchesAboveGpusAndJoinsLanes) {
+  const auto link = [](const char* name, double busy) { return Json{{"name", name}, {"busy_fraction", busy}}; };
+  const Figure figure =
+      topology_figure({link("gpu10->switch0.0", 0.25), link("gpu10->switch0.1", 0.5), link("switch0->gpu2.0", 0.75)});
+  EXPECT_THAT(figure.categories, ElementsAre("gpu2", "gpu10", "switch0"));
+  EXPECT_THAT(figure.series[0].x, ElementsAre(0.25, 0.75, 0.5));
+  EXPECT_THAT(figure.series[0].y, ElementsAre(0, 0, 1));
+  EXPECT_THAT(figure.series[1].z, ElementsAre(0.5, 0.75));  // the busier of lanes and directions
+}
+
+TEST(FigureOfTheTopology, GpusThatAreJoinedLieInACircle) {
+  const auto link = [](const char* name) { return Json{{"name", name}, {"busy_fraction", 0.5}}; };
+  const Figure figure = topology_figure({link("gpu0->gpu1.0"), link("gpu1->gpu2.0"), link("gpu2->gpu0.0")});
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(std::hypot((figure.series[0].x[i] - 0.5) / 0.9, figure.series[0].y[i] - 0.5), 0.48, 1e-9);
+  }
+  EXPECT_THAT(figure_svg(figure), HasSubstr(">gpu2</text>"));
+}
+
 TEST(FigureCommand, WritesPicturesAndSaysWhichThereAre) {
   const TemporaryFolder folder;
   write_run_directory(sample_result(), folder.path() / "run");
@@ -118,7 +176,7 @@ TEST(FigureCommand, WritesPicturesAndSaysWhichThereAre) {
   EXPECT_THAT(read_file(folder.path() / "out" / "backward.svg"), HasSubstr("compute units"));
   const Ran ran = weft("report run --svg nothing", folder);
   EXPECT_EQ(ran.code, 65);
-  EXPECT_THAT(ran.errors, HasSubstr("iteration, backward, kernels, collectives, hbm-load"));
+  EXPECT_THAT(ran.errors, HasSubstr("iteration, backward, timeline, kernels, collectives, hbm-load"));
 }
 
 TEST(FigureCommand, GnuplotDrawsEveryFigure) {
@@ -134,8 +192,7 @@ TEST(FigureCommand, GnuplotDrawsEveryFigure) {
     for (const Figure& figure : folder_figures(folder.path() / what, {})) {
       folder.write(figure.name + ".dat", figure_data(figure));
       folder.write(figure.name + ".gp", figure_gnuplot(figure));
-      const std::string command =
-          "cd '" + folder.path().string() + "' && gnuplot " + figure.name + ".gp 2>errors";
+      const std::string command = "cd '" + folder.path().string() + "' && gnuplot " + figure.name + ".gp 2>errors";
       EXPECT_EQ(std::system(command.c_str()), 0) << figure.name << ": " << read_file(folder.path() / "errors");
       EXPECT_GT(std::filesystem::file_size(folder.path() / (figure.name + ".pdf")), 1000U) << figure.name;
     }

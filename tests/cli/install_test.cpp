@@ -18,7 +18,7 @@ TEST(Install, RunsFromWhereverItLies) {
   ASSERT_EQ(shell("cmake --install '" + build.string() + "' --prefix '" + prefix.string() + "'"), 0);
   for (const char* file : {"bin/weft", "share/weft/configs/systems/hgx-h100.json", "share/man/man1/weft.1",
                            "share/bash-completion/completions/weft", "share/zsh/vendor-completions/_weft",
-                           "share/fish/vendor_completions.d/weft.fish"}) {
+                           "share/zsh/site-functions/_weft", "share/fish/vendor_completions.d/weft.fish"}) {
     EXPECT_TRUE(fs::exists(prefix / file)) << file;
   }
   // Its own configurations, not those of the source tree.

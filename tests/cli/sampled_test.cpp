@@ -50,10 +50,15 @@ TEST_F(Sampled, AgreesWithCycleAndNeedsNothingTheSecondTime) {
   EXPECT_EQ(sampled.at("links").size(), cycle.at("links").size());
   EXPECT_EQ(sampled.at("collectives").size(), cycle.at("collectives").size());
   EXPECT_LT(at(sampled, "/engine/memory_transactions"), at(cycle, "/engine/memory_transactions") / 3);
+  const double error = at(sampled, "/engine/sampling_error_estimate");  // from second samples
+  expect_near(sampled, cycle, "/iteration/time_s", error);
+  EXPECT_GT(error, 0);
+  EXPECT_LT(error, 0.15);
 
   Json again = run(kStep, "--fidelity sampled");
   EXPECT_EQ(at(again, "/engine/memory_transactions"), 0);
   EXPECT_EQ(at(again, "/engine/skipped_fraction"), 1);
+  EXPECT_EQ(at(again, "/engine/sampling_error_estimate"), error);
   for (const char* part : {"iteration", "collectives", "gpus", "links"}) EXPECT_EQ(again.at(part), sampled.at(part));
 }
 

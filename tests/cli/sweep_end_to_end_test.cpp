@@ -42,6 +42,12 @@ std::map<std::string, fs::file_time_type> runs(const fs::path& folder) {
   return found;
 }
 
+std::vector<std::string> names(const fs::path& folder) {
+  std::vector<std::string> found;
+  for (const auto& entry : fs::directory_iterator(folder)) found.push_back(entry.path().filename().string());
+  return found;
+}
+
 TEST(SweepEndToEnd, LeavesATableThatNoNumberOfJobsChanges) {
   const TemporaryFolder folder;
   folder.write("s.json", kSweep);
@@ -63,6 +69,23 @@ TEST(SweepEndToEnd, LeavesATableThatNoNumberOfJobsChanges) {
   }
 }
 
+TEST(SweepEndToEnd, KeepsOnlyResultsWhereAsked) {
+  const TemporaryFolder folder;
+  folder.write("s.json", kSweep);
+  EXPECT_EQ(weft("sweep s.json -o whole", folder).code, 0);
+  EXPECT_EQ(weft("sweep s.json -o lean --keep result", folder).code, 0);
+  EXPECT_EQ(read_file(folder.path() / "lean/results.csv"), read_file(folder.path() / "whole/results.csv"));
+  const std::string key = runs(folder.path() / "lean").begin()->first;
+  EXPECT_THAT(names(folder.path() / "lean/points" / key),
+              testing::UnorderedElementsAre("config.json", "result.json", "cost.json"));
+  // The rest follows from the configuration.
+  EXPECT_EQ(weft("run lean/points/" + key + "/config.json -o lean/points/" + key, folder).code, 0);
+  for (const char* file : {"kernels.csv", "counters.csv", "timeline.pftrace"}) {
+    EXPECT_EQ(read_file(folder.path() / "lean/points" / key / file),
+              read_file(folder.path() / "whole/points" / key / file));
+  }
+}
+
 TEST(SweepEndToEnd, IsTheSameInShards) {
   const TemporaryFolder folder;
   folder.write("s.json", kSweep);
@@ -76,6 +99,23 @@ TEST(SweepEndToEnd, IsTheSameInShards) {
   EXPECT_EQ(weft("sweep parts --shard 3/3", folder).code, 0);  // the folder in place of the file
   EXPECT_EQ(weft("sweep merge parts", folder).code, 0);
   EXPECT_EQ(read_file(folder.path() / "parts/results.csv"), read_file(folder.path() / "whole/results.csv"));
+}
+
+TEST(SweepEndToEnd, IsTheSameInShardsOfGnuParallel) {
+  if (std::system("command -v parallel >/dev/null") != 0) {
+    GTEST_SKIP() << "GNU parallel is not here (install_deps.sh --test)";
+  }
+  const TemporaryFolder folder;
+  folder.write("s.json", kSweep);
+  EXPECT_EQ(weft("sweep s.json -o whole", folder).code, 0);
+  // All shards plan at once, and their number is not that of the jobs.
+  const std::string command = "cd '" + folder.path().string() +
+                              "' && HOME=$PWD parallel -j 3 '" WEFT_BINARY
+                              "' sweep s.json -o parts -j 1 --shard {}/4 ::: 1 2 3 4 >said 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << read_file(folder.path() / "said");
+  EXPECT_EQ(weft("sweep merge parts", folder).code, 0);
+  EXPECT_EQ(read_file(folder.path() / "parts/results.csv"), read_file(folder.path() / "whole/results.csv"));
+  EXPECT_EQ(read_file(folder.path() / "parts/results.sqlite"), read_file(folder.path() / "whole/results.sqlite"));
 }
 
 TEST(SweepEndToEnd, ComputesOnlyWhatAChangedSweepAdds) {
@@ -118,6 +158,27 @@ TEST(SweepEndToEnd, TriesAgainWhatTookTooLong) {
   EXPECT_EQ(weft("sweep out --shard 1/1", folder).code, 75);  // failures stay, unless they are to be tried again
   EXPECT_EQ(read_file(folder.path() / "out/results.csv"), table);
   EXPECT_THAT(weft("sweep out --resume", folder).output, StartsWith("8 points: 8 done"));
+}
+
+// A disk that takes no byte more, as far as a process can tell. Output goes through a pipe, as that is no file.
+Ran weft_on_a_full_disk(const std::string& arguments, const TemporaryFolder& folder) {
+  folder.write("full.sh",
+               "trap '' XFSZ\n{ (ulimit -f 0; '" WEFT_BINARY "' " + arguments + " 2>&1); echo $?; } | cat >said\n");
+  EXPECT_EQ(std::system(("cd '" + folder.path().string() + "' && bash full.sh").c_str()), 0);
+  const std::string said = read_file(folder.path() / "said");
+  return {std::stoi(said.substr(said.rfind('\n', said.size() - 2) + 1)), "", said};
+}
+
+TEST(SweepEndToEnd, APartFailsOnADiskThatStaysFull) {
+  const TemporaryFolder folder;
+  folder.write("s.json", kSweep);
+  EXPECT_EQ(weft_on_a_full_disk("sweep s.json -o out", folder).code, 75);  // nothing can be planned
+  EXPECT_EQ(weft("sweep s.json -o out --resume --shard 1/2", folder).code, 0);
+  const Ran ran = weft_on_a_full_disk("sweep out -j 1", folder);  // nothing can be claimed, and no table be written
+  EXPECT_EQ(ran.code, 75);
+  EXPECT_THAT(ran.errors, HasSubstr("results.csv: expected a file that can be written, got: File too large"));
+  EXPECT_EQ(weft_on_a_full_disk("sweep merge out", folder).code, 75);
+  EXPECT_EQ(weft("sweep out", folder).code, 0);  // with room again
 }
 
 TEST(SweepEndToEnd, SurvivesRunsThatGetNoMemory) {

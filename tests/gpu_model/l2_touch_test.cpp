@@ -55,7 +55,7 @@ KernelDemand shared_reads() {
 TEST(L2Touch, BlocksTouchWhatTheyWouldReadAndWrite) {
   const KernelProgram kernel(shared_reads(), small_gpu(), "shared");
   L2Cache l2 = cache();
-  touch_blocks(kernel, 4, 16, l2);
+  touch_blocks(kernel, 4, 16, 8, l2);
   EXPECT_EQ(fetched(l2, 4 * 1024 / kLineBytes, 12 * 8), 0U);
   EXPECT_EQ(fetched(l2, (1 << 20) / kLineBytes, 16), 0U);
   EXPECT_EQ(fetched(l2, ((2 << 20) + 4 * 512) / kLineBytes, 12 * 4), 0U);

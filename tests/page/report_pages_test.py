@@ -108,6 +108,15 @@ class SweepPage(Page):
         self.open(link.removeprefix("file://"))
         self.assertEqual(self.browser.run("return document.title;"), "the point's page")
 
+    def test_a_point_without_a_page_says_what_makes_it(self):
+        result = self.folder / "sweep" / "points" / f"{1:016x}" / "result.json"
+        result.parent.mkdir(exist_ok=True)
+        result.write_text("{}")
+        self.open(self.report(self.folder / "sweep"))
+        self.browser.run("pin(1);")
+        self.assertEqual(self.browser.run("return document.querySelector('.pinned code').textContent;"),
+                         "weft run points/0000000000000001/config.json -o points/0000000000000001")
+
     def test_any_parameter_and_metric_can_be_chosen(self):
         self.browser.run("""const choose = (key, text) => { const s = document.querySelector(`[data-choose=${key}]`);
           s.value = [...s.options].find(o => o.text === text).value; s.dispatchEvent(new Event('change')); };

@@ -1,0 +1,126 @@
+// What a kernel feels beside a collective, by who moves it.
+#include "cli/gather.h"
+#include "tests/cli/measured_mover.h"
+
+namespace weft {
+namespace {
+
+using testing::all_reduce;
+using testing::kUnits;
+using testing::measure;
+using testing::Measured;
+
+// Blocks of which one fills a unit, busy for `us` without touching memory.
+KernelDemand unit_blocks(std::uint32_t blocks, double us) {
+  KernelDemand demand;
+  demand.shape.grid = {blocks, 1, 1};
+  demand.shape.block = {1024, 1, 1};
+  demand.shape.registers_per_thread = 64;
+  demand.extra_cycles_per_block = us * 1830;
+  return demand;
+}
+
+TEST(Mover, AKernelAsWideAsTheGpuGetsASecondWaveOnlyBesideBlocksThatHoldUnits) {
+  const double alone = 10;
+  RunConfig config = all_reduce("compute_units", "ring");
+  config.collective.channels = 8;
+  EXPECT_NEAR(measure(config, {unit_blocks(kUnits, alone)}).kernel_us, 2 * alone, 0.2);
+  EXPECT_NEAR(measure(config, {unit_blocks(kUnits - 8, alone)}).kernel_us, alone, 0.2);
+  for (const char* mover : {"copy_engine", "endpoint_engine", "near_memory"}) {
+    RunConfig engines = all_reduce(mover);
+    engines.system.gpu.engines->copy_engine.reduce_blocks = 4;
+    const double with_engine = measure(engines, {unit_blocks(kUnits, alone)}).kernel_us;
+    EXPECT_NEAR(with_engine, alone, 0.2) << mover;
+  }
+}
+
+// Streams from memory on the units that a collective of 8 channels leaves free.
+KernelDemand streaming() {
+  KernelDemand demand = unit_blocks(kUnits - 8, 0);
+  demand.reads = {{.base = 1 << 28, .bytes_per_block = 1 << 20}};
+  demand.iterations = 64;
+  demand.stages = 8;
+  return demand;
+}
+
+TEST(Mover, ACollectiveThatWaitsTakesUnitsAndOneThatMovesTakesMemoryToo) {
+  RunConfig config = all_reduce("compute_units", "ring");
+  config.collective.channels = 8;
+  config.system.gpu.hbm.bandwidth = gigabytes_per_second(600);
+  const Time late = microseconds(400);
+  const std::vector<KernelDemand> kernels{streaming()};
+  RunConfig quiet = config;
+  quiet.workload = CollectiveWorkload{CollectiveKind::all_reduce, Bytes(128)};
+  quiet.collective.mover = Mover::endpoint_engine;
+  const Measured alone = measure(quiet, kernels);
+  const Measured waits = measure(config, kernels, late);
+  const Measured moves = measure(config, kernels);
+  ASSERT_LT(alone.kernel_us, 100);  // it has ended when the late one comes
+  EXPECT_NEAR(waits.kernel_us / alone.kernel_us, 1, 0.01);
+  EXPECT_GT(moves.kernel_us / alone.kernel_us, 1.05);
+  const double added = moves.kernel_us - alone.kernel_us;
+  const SlowdownByCause causes = attribute(moves.kernel, ClockDomain(config.system.gpu.clock), added);
+  EXPECT_GT(causes.hbm + causes.cache, 0.9 * added);
+  // As wide as the GPU, the waiting collective costs a wave of units, and memory nothing.
+  KernelDemand wide = unit_blocks(kUnits, 10);
+  const Measured wide_alone = measure(quiet, {wide});
+  const Measured wide_waits = measure(config, {wide}, late);
+  const double wave = wide_waits.kernel_us - wide_alone.kernel_us;
+  EXPECT_NEAR(wave, 10, 0.3);
+  const SlowdownByCause lost = attribute(wide_waits.kernel, ClockDomain(config.system.gpu.clock), wave);
+  EXPECT_NEAR(lost.compute_units, wave, 0.05 * wave);
+}
+
+// What sharing a part costs is what goes when communication has that part for itself.
+TEST(Mover, WhatIsBookedToAPartGoesWithAPrivateOne) {
+  RunConfig config = all_reduce("compute_units", "ring");
+  config.collective.channels = 8;
+  config.system.gpu.hbm.bandwidth = gigabytes_per_second(600);
+  RunConfig quiet = config;
+  quiet.workload = CollectiveWorkload{CollectiveKind::all_reduce, Bytes(128)};
+  quiet.collective.mover = Mover::endpoint_engine;
+  const ClockDomain clock(config.system.gpu.clock);
+
+  const double alone = measure(quiet, {streaming()}).kernel_us;
+  const Measured shared = measure(config, {streaming()});
+  const double added = shared.kernel_us - alone;
+  const SlowdownByCause causes = attribute(shared.kernel, clock, added);
+  EXPECT_GT(causes.hbm, 0.5 * added);
+  config.private_parts = {.hbm = true};
+  const double without_hbm = shared.kernel_us - measure(config, {streaming()}).kernel_us;
+  EXPECT_NEAR(without_hbm, causes.hbm, 0.2 * added);
+  config.private_parts = {.compute_units = true};
+  EXPECT_NEAR(measure(config, {streaming()}).kernel_us, shared.kernel_us, 0.1 * added);
+  config.private_parts = {.compute_units = true, .cache = true, .hbm = true};
+  EXPECT_NEAR(measure(config, {streaming()}).kernel_us, alone, 0.02 * alone);
+
+  // Two waves beside blocks that hold units, one without.
+  config.private_parts = {};
+  const Measured wide = measure(config, {unit_blocks(kUnits, 10)});
+  EXPECT_NEAR(attribute(wide.kernel, clock, wide.kernel_us - 10).compute_units, 10, 0.3);
+  config.private_parts = {.compute_units = true};
+  EXPECT_NEAR(measure(config, {unit_blocks(kUnits, 10)}).kernel_us, 10, 0.3);
+}
+
+TEST(Mover, TheFenceAtAKernelsEndWaitsForStoresToOtherGpus) {
+  RunConfig config = all_reduce("compute_units", "ring");
+  config.collective.channels = 8;
+  const std::vector<KernelDemand> small{unit_blocks(1, 20)};  // ends while data moves
+  config.system.gpu.sync_domains = 4;
+  const double alone = measure(config, small).kernel_us;
+  EXPECT_NEAR(alone, 20, 0.1);
+  config.system.gpu.sync_domains = 1;
+  const Measured fenced = measure(config, small);
+  EXPECT_GT(fenced.kernel_us, alone + 0.5);  // a way to another GPU and back
+  EXPECT_LT(fenced.kernel_us, alone + 5);
+  EXPECT_NEAR(attribute(fenced.kernel, ClockDomain(config.system.gpu.clock), fenced.kernel_us - alone).links,
+              fenced.kernel_us - alone, 0.05);
+  config.private_parts = {.links = true};
+  EXPECT_NEAR(measure(config, small).kernel_us, alone, 0.01);
+  // While the collective waits for a late rank, nothing is under way.
+  config.private_parts = {};
+  EXPECT_NEAR(measure(config, {unit_blocks(1, 100)}, microseconds(400)).kernel_us, 100, 0.1);
+}
+
+}  // namespace
+}  // namespace weft
