@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <numeric>
 
 #include "gpu_model/dma_collectives.h"
+#include "gpu_model/in_switch_plan.h"
 #include "gpu_model/in_switch_programs.h"
-#include "gpu_model/in_switch_registered.h"
 #include "gpu_model/message_programs.h"
 #include "gpu_model/phase_lines.h"
 #include "gpu_model/schedule_programs.h"
@@ -20,63 +21,6 @@
 namespace weft {
 
 namespace {
-
-std::uint32_t lines_per_round(const CollectiveSpec& library) {
-  return std::max(1U, library.bytes_in_flight_per_warp / kLineBytes);
-}
-
-std::uint32_t members_per_node(const CollectiveContext& context, const CollectiveDemand& demand) {
-  return ranks_per_node(demand.group, context.gpus_per_node);
-}
-
-// Of a registered block, two warps synchronise.
-std::uint32_t registered_warps(const InSwitchSpec& spec) { return spec.reduce_warps + 2 * spec.copy_warps - 2; }
-
-CollectivePlan plan_in_switch(const CollectiveContext& context, const CollectiveDemand& demand, bool registered,
-                              std::uint32_t channels, std::uint32_t warps, std::uint32_t first_flag) {
-  const CollectiveSpec& library = *context.library;
-  InSwitchPlace place;
-  place.spec = library.in_switch;
-  place.spec.channels = channels;
-  const std::uint32_t members = members_per_node(context, demand);
-  place.ranks = in_switch_part(members, context.fan_in);
-  place.group = demand.group.members();
-  place.kind = demand.kind;
-  place.root = demand.root;
-  place.registered = registered && place.nodes() == 1;  // NCCL stages what goes on to other nodes
-  // Of the part that a rank moves by itself, or of the whole that all share.
-  place.bytes = demand.bytes.count() / (demand.kind == CollectiveKind::reduce_scatter ? place.ranks : 1);
-  place.registered_warps = warps;
-  place.multicast_group = context.multicast_group;
-  place.lines_per_round = lines_per_round(library);
-  place.fence = ClockDomain(context.gpu->clock).to_subcycles(library.fence);
-  place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
-  place.poll = ClockDomain(context.gpu->clock).to_subcycles(library.in_switch.poll);
-  place.send_address = static_cast<std::int64_t>(demand.send_address);
-  place.receive_address = static_cast<std::int64_t>(demand.receive_address);
-  place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks, place.nodes());
-  place.first_flag = first_flag;
-  const InSwitchSchedule schedule(std::max<std::int64_t>(1, place.bytes), place.ranks, channels, place.nodes());
-  CollectivePlan plan{kInSwitch, to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}, {}};
-  // A group of all: switches know who of it is in their node. Of parts, each has a group of its own.
-  if (place.ranks == members) {
-    plan.multicasts.push_back(demand.group);
-  } else {
-    for (auto first = place.group.begin(); first != place.group.end(); first += place.ranks) {
-      plan.multicasts.emplace_back(std::vector<GpuId>(first, first + place.ranks));
-    }
-  }
-  for (std::uint32_t rank = 0; rank < demand.group.size(); ++rank) {
-    if (place.ranks < members) {
-      place.multicast_group = static_cast<std::uint16_t>(context.multicast_group + rank / place.ranks);
-    }
-    ScriptedKernel kernel;
-    kernel.threads_per_block = in_switch_threads(library.in_switch);
-    kernel.programs = in_switch_programs(place, schedule, rank);
-    plan.ranks.push_back(std::move(kernel));
-  }
-  return plan;
-}
 
 ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDemand& demand, const CollectiveWish& wish,
                            const TunerChoice& choice, const ProtocolShape& protocol) {
@@ -120,29 +64,8 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<con
   return plan;
 }
 
-bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDemand& demand,
-                           AllReduceAlgorithm algorithm, bool registered) {
-  const std::uint32_t members = members_per_node(context, demand);
-  std::string why_not = context.why_not_in_switch;
-  if (why_not.empty() && members < 2) {
-    why_not = members == 0 ? "nodes have different numbers of its GPUs" : "nodes have one GPU of it each";
-  }
-  if (why_not.empty() && demand.kind != CollectiveKind::all_reduce) {
-    if (!does(AllReduceAlgorithm::in_switch, demand.kind)) {
-      why_not = fmt::format("{} is not among what they do", to_string(demand.kind));
-    } else if (members > context.fan_in) {
-      why_not = "all but all_reduce need entries that count all of their GPUs";
-    } else if (members != demand.group.size() || (!registered && demand.kind != CollectiveKind::barrier)) {
-      why_not = "all but all_reduce need registered buffers (all_reduce.registered) and one node";
-    }
-  }
-  // Other collectives of a program that asks for it take what they have, as with other algorithms.
-  if (!why_not.empty() && algorithm == AllReduceAlgorithm::in_switch && demand.kind == CollectiveKind::all_reduce) {
-    throw InputError(
-        fmt::format("in_switch: expected a collective that the switches can reduce, got one for which {}", why_not));
-  }
-  return why_not.empty();
-}
+// Of a registered block, two warps synchronise.
+std::uint32_t registered_warps(const InSwitchSpec& spec) { return spec.reduce_warps + 2 * spec.copy_warps - 2; }
 
 CollectivePlan plan_on_compute_units(const CollectiveContext& context, const CollectiveDemand& demand,
                                      const CollectiveWish& wish, std::uint32_t first_flag) {
@@ -268,17 +191,8 @@ std::int64_t reported_bytes(const CollectiveDemand& demand) {
 }
 
 const char* to_string(Mover mover) {
-  switch (mover) {
-    case Mover::compute_units:
-      return "compute_units";
-    case Mover::copy_engine:
-      return "copy_engine";
-    case Mover::endpoint_engine:
-      return "endpoint_engine";
-    case Mover::near_memory:
-      return "near_memory";
-  }
-  throw InternalError("unknown mover");
+  constexpr std::array kNames{"compute_units", "copy_engine", "endpoint_engine", "near_memory"};
+  return kNames.at(static_cast<std::size_t>(mover));
 }
 
 std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus,

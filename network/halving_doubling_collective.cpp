@@ -277,10 +277,8 @@ class HalvingDoublingSchedule : public GeneratedSchedule {
     const Piece piece = folded_piece(place, part, slice);
     if (piece.bytes == 0 || (gathers() && part == folded_part(place.rank))) return {};
     ScheduleStep step{.bytes = piece.bytes};
-    if (!place.sends) {
-      return step.receive(mate(place.rank))
-          .write(ScheduleBuffer::output, scatters() ? piece.offset_in_part : piece.offset);
-    }
+    const std::int64_t kept = scatters() ? piece.offset_in_part : piece.offset;
+    if (!place.sends) return step.receive(mate(place.rank)).write(ScheduleBuffer::output, kept);
     wait_until_held(place, {part % core_, part / core_, slice, run_}, step);
     return step.read(scatters() ? partial_ : ScheduleBuffer::output, piece.offset).send(mate(place.rank));
   }
