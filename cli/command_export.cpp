@@ -1,13 +1,18 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/chrome_trace.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "sim/atomic_file.h"
 #include "sim/config_file.h"
+#include "traces/chakra_weft.h"
+#include "traces/trace_file.h"
 
 namespace weft {
 
@@ -29,10 +34,27 @@ int export_perfetto(const ExportArguments& arguments) {
   return 0;
 }
 
+struct ChakraArguments {
+  std::string trace, prefix;
+};
+
+int export_to_chakra(const ChakraArguments& arguments) {
+  exit_on_interrupt();
+  const Trace trace = read_trace(arguments.trace);
+  std::vector<std::string> notes;
+  const InterruptsHeld held;
+  const std::vector<std::filesystem::path> files = export_chakra(trace, arguments.prefix, notes);
+  for (const std::string& note : notes) fmt::print(stderr, "weft: note: {}\n", note);
+  std::string written;
+  for (const std::filesystem::path& file : files) written += file.string() + "\n";
+  print_output(written);
+  return 0;
+}
+
 }  // namespace
 
 void add_export_command(CLI::App& app, Command& chosen) {
-  CLI::App* command = app.add_subcommand("export", "Write a run for other tools");
+  CLI::App* command = app.add_subcommand("export", "Write a run or a trace for other tools");
   command->require_subcommand(1);
   auto arguments = std::make_shared<ExportArguments>();
   CLI::App* perfetto = command->add_subcommand("perfetto", "The timeline, for ui.perfetto.dev and trace_processor");
@@ -43,6 +65,16 @@ void add_export_command(CLI::App& app, Command& chosen) {
       "Examples:\n  weft export perfetto out/run -o run.pftrace\n"
       "  weft export perfetto out/run --chrome -o run.json");
   perfetto->callback([arguments, &chosen] { chosen = [arguments] { return export_perfetto(*arguments); }; });
+
+  auto of_trace = std::make_shared<ChakraArguments>();
+  CLI::App* chakra = command->add_subcommand("chakra", "A trace as Chakra execution traces, for ASTRA-sim");
+  chakra->add_option("TRACE", of_trace->trace, "A trace in weft's format")->required();
+  chakra
+      ->add_option("-o,--output", of_trace->prefix,
+                   "PREFIX of the files: PREFIX.0.et for rank 0, ..., and PREFIX.groups.json for communicator groups")
+      ->required();
+  chakra->footer("Examples:\n  weft export chakra trace.json.gz -o out/run");
+  chakra->callback([of_trace, &chosen] { chosen = [of_trace] { return export_to_chakra(*of_trace); }; });
 }
 
 }  // namespace weft

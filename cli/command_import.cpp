@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -7,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "sim/atomic_file.h"
+#include "traces/chakra_import.h"
 #include "traces/kineto_import.h"
 #include "traces/trace_file.h"
 #include "traces/trace_info.h"
@@ -20,10 +23,14 @@ struct ImportArguments {
   std::string output;
 };
 
-int import(const ImportArguments& arguments) {
+using Importer = Trace (*)(const std::vector<std::filesystem::path>& files, std::vector<std::string>& notes);
+
+int import(const ImportArguments& arguments, Importer importer) {
   exit_on_interrupt();
   const std::vector<std::filesystem::path> files(arguments.files.begin(), arguments.files.end());
-  const Trace trace = import_kineto(files);
+  std::vector<std::string> notes;
+  const Trace trace = importer(files, notes);
+  for (const std::string& note : notes) fmt::print(stderr, "weft: note: {}\n", note);
   {
     const InterruptsHeld held;
     write_trace(trace, arguments.output);
@@ -37,14 +44,23 @@ int import(const ImportArguments& arguments) {
 void add_import_command(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("import", "Bring a recorded run into weft's own trace format");
   command->require_subcommand(1);
-  auto arguments = std::make_shared<ImportArguments>();
-  CLI::App* kineto = command->add_subcommand("kineto", "What PyTorch's profiler writes");
-  kineto->add_option("FILE", arguments->files, "Profiles; several files are the ranks of one run")->required();
-  kineto->add_option("-o,--output", arguments->output, "Trace to write; compressed when it ends in .gz")->required();
-  kineto->footer(
+  const auto add = [&](const char* name, const char* what, const char* files, const char* examples, Importer importer) {
+    auto arguments = std::make_shared<ImportArguments>();
+    CLI::App* format = command->add_subcommand(name, what);
+    format->add_option("FILE", arguments->files, files)->required();
+    format->add_option("-o,--output", arguments->output, "Trace to write; packed when it ends in .gz or .zst")
+        ->required();
+    format->footer(examples);
+    format->callback(
+        [arguments, importer, &chosen] { chosen = [arguments, importer] { return import(*arguments, importer); }; });
+  };
+  add("kineto", "What PyTorch's profiler writes",
+      "Profiles, plain, gzip or zstd; several files are the ranks of one run",
       "Examples:\n  weft import kineto profile.json.gz -o trace.json.gz\n"
-      "  weft import kineto rank0.json.gz rank1.json.gz -o trace.json.gz");
-  kineto->callback([arguments, &chosen] { chosen = [arguments] { return import(*arguments); }; });
+      "  weft import kineto rank0.json.gz rank1.json.gz -o trace.json.gz",
+      [](const std::vector<std::filesystem::path>& files, std::vector<std::string>&) { return import_kineto(files); });
+  add("chakra", "Chakra execution traces", "Traces, binary or JSON; several files are the ranks of one run",
+      "Examples:\n  weft import chakra run.0.et run.1.et -o trace.json.gz", import_chakra);
 }
 
 }  // namespace weft

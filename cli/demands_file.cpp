@@ -9,7 +9,7 @@
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "sim/hash.h"
-#include "traces/gzip.h"
+#include "traces/packed_file.h"
 
 namespace weft {
 
@@ -91,7 +91,7 @@ class Columns {
 }  // namespace
 
 DemandsOrigin demands_origin(const TraceWorkload& trace, const SystemSpec& system, const Program& program) {
-  return {trace.file, sha256(read_maybe_gzip(trace.file)), system.name, sha256(system_to_json(system)["gpu"].dump()),
+  return {trace.file, sha256(read_packed(trace.file)), system.name, sha256(system_to_json(system)["gpu"].dump()),
           guess_hashes(program)};
 }
 
@@ -125,7 +125,7 @@ void write_demands(const std::filesystem::path& file, const DemandsOrigin& origi
 
 std::vector<DemandFit> read_demands(const std::filesystem::path& file, const DemandsOrigin& wanted,
                                     const Program& program) {
-  const Json document = parse_json(read_maybe_gzip(file), file.string());
+  const Json document = parse_json(read_packed(file), file.string());
   JsonReader reader(document, file.string());
   static_cast<void>(reader.one_of("schema", {kSchema}));
   if (reader.string("trace_sha256") != wanted.trace_sha256) {

@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build pkg-config
-  libsystemc-dev libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev zlib1g-dev libboost-dev
+  libsystemc-dev libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev zlib1g-dev libzstd-dev libboost-dev
   libsqlite3-dev libprotobuf-dev protobuf-compiler libssl-dev
   libjs-chart.js
   libgtest-dev libgmock-dev libbenchmark-dev

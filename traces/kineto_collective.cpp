@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -10,10 +12,8 @@ namespace {
 
 class Collector {
  public:
-  Collector(const KinetoFile& file, const KinetoEvent& kernel, std::uint32_t world_size)
-      : place_("/traceEvents/" + std::to_string(kernel.number) + " (" + kernel.name.substr(0, 80) + ")"),
-        file_(file),
-        world_size_(world_size) {}
+  Collector(const KinetoFile& file, const KinetoEvent& kernel)
+      : kernel_(kernel), file_(file), world_size_(file.world_size.value_or(kMaxWorld)) {}
 
   // Fills what is still open; better sources are added first.
   void add(const KinetoCollective& source) {
@@ -47,7 +47,10 @@ class Collector {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message) const { throw InputError(file_.name, place_, message); }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw InputError(file_.name, fmt::format("/traceEvents/{} ({})", kernel_.number, kernel_.name.substr(0, 80)),
+                     message);
+  }
 
   void add_ranks(const std::vector<std::int64_t>& ranks) {
     for (const std::int64_t rank : ranks) {
@@ -59,18 +62,17 @@ class Collector {
     std::sort(out_.group_ranks.begin(), out_.group_ranks.end());
   }
 
-  std::string place_;
+  const KinetoEvent& kernel_;
   const KinetoFile& file_;
-  std::uint32_t world_size_;
+  std::int64_t world_size_;
   TraceCollective out_;
   std::optional<CollectiveKind> kind_;
 };
 
 }  // namespace
 
-TraceCollective kineto_collective(const KinetoFile& file, const KinetoEvent& kernel, const HostContext* context,
-                                  std::uint32_t world_size) {
-  Collector collector(file, kernel, world_size);
+TraceCollective kineto_collective(const KinetoFile& file, const KinetoEvent& kernel, const HostContext* context) {
+  Collector collector(file, kernel);
   if (kernel.collective) collector.add(*kernel.collective);
   if (context && context->parameters) collector.add(*context->parameters);
   if (context && !context->collective.empty()) collector.add_kind(context->collective);

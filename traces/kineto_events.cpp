@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sim/error.h"
-#include "traces/gzip.h"
+#include "traces/json_stream.h"
 #include "traces/kineto_json.h"
 #include "traces/kineto_names.h"
 #include "traces/kineto_time.h"
@@ -17,69 +17,73 @@ namespace weft {
 namespace {
 
 namespace od = simdjson::ondemand;
-using kineto_json::count_elements;
+using kineto_json::collective_of;
 using kineto_json::integer;
 using kineto_json::operator_inputs;
+using kineto_json::raw_list;
 using kineto_json::text;
 
 class KinetoReader {
  public:
-  explicit KinetoReader(const std::filesystem::path& path) : path_(path) { file_.name = path.string(); }
+  explicit KinetoReader(const std::filesystem::path& path) : stream_(path) { file_.name = path.string(); }
 
   KinetoFile read() {
-    std::string content = read_maybe_gzip(path_);
-    content.reserve(content.size() + simdjson::SIMDJSON_PADDING);
     try {
-      check_syntax(content);
-      od::parser parser;
-      od::document document = parser.iterate(content);
-      parse(document);
+      parse();
+      stream_.end();
     } catch (const simdjson::simdjson_error& error) {
-      throw InputError(file_.name, place_, std::string("expected JSON of a Kineto trace, got: ") + error.what());
+      fail(std::string("expected JSON of a Kineto trace, got: ") + error.what());
     }
     finish();
     return std::move(file_);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message) const { throw InputError(file_.name, place_, message); }
+  [[noreturn]] void fail(const std::string& message) const {
+    std::string place = place_;
+    if (in_event_) place = fmt::format("/traceEvents/{}", number_);
+    if (in_event_ && !event_name_.empty()) place += fmt::format(" ({})", event_name_.substr(0, 80));
+    throw InputError(file_.name, place, message);
+  }
 
   // The on-demand parser, which keeps every digit of the times, must not be used further after a syntax error; so none
   // may be left for it to find.
-  static void check_syntax(const std::string& content) {
-    simdjson::dom::parser parser;
-    simdjson::dom::element document;
-    if (const auto error = parser.parse(content).get(document); error != simdjson::SUCCESS)
+  od::document checked(std::string_view json) {
+    if (const auto error = checker_.parse(json.data(), json.size(), false).error(); error != simdjson::SUCCESS)
       throw simdjson::simdjson_error(error);
+    return parser_.iterate(simdjson::padded_string_view(json, json.size() + JsonStream::kPadding));
   }
 
-  void parse(od::document& document) {
-    switch (document.type()) {
-      case od::json_type::array:
-        read_events(document.get_array());
-        return;
-      case od::json_type::object:
-        break;
-      default:
-        fail("expected a Kineto trace (an object with \"traceEvents\"), got another JSON value");
+  void parse() {
+    if (stream_.take_if('[')) {
+      read_events();
+      return;
+    }
+    if (!stream_.take_if('{')) {
+      (void)checked(stream_.value());
+      fail("expected a Kineto trace (an object with \"traceEvents\"), got another JSON value");
     }
     bool found = false;
-    for (auto field : document.get_object()) {
-      const std::string_view key = field.unescaped_key();
-      od::value value = field.value();
-      place_ = fmt::format("/{}", key);
+    std::string key;
+    for (bool first = true; stream_.next_key(first, key); first = false) {
+      place_ = "/" + key;
       if (key == "traceEvents") {
-        if (value.type() != od::json_type::array) fail("expected a list of events");
+        if (!stream_.take_if('[')) fail("expected a list of events");
         found = true;
-        read_events(value.get_array());
-      } else if (key == "deviceProperties" && value.type() == od::json_type::array) {
-        read_devices(value.get_array());
-      } else if (key == "distributedInfo" && value.type() == od::json_type::object) {
-        od::object info = value.get_object();
+        read_events();
+      } else if (key == "deviceProperties" && stream_.peek() == '[') {
+        od::document devices = checked(stream_.value());
+        read_devices(devices.get_array());
+      } else if (key == "distributedInfo" && stream_.peek() == '{') {
+        od::document document = checked(stream_.value());
+        od::object info = document.get_object();
         file_.rank = integer(info, "rank");
         file_.world_size = integer(info, "world_size");
       } else if (key == "baseTimeNanoseconds") {
-        base_ = value.get_int64();
+        od::document document = checked(stream_.value());
+        base_ = document.get_int64();
+      } else {
+        stream_.skip_value();
       }
     }
     place_.clear();
@@ -99,20 +103,23 @@ class KinetoReader {
     }
   }
 
-  void read_events(od::array events) {
-    std::size_t number = 0;
-    for (auto entry : events) {
-      place_ = fmt::format("/traceEvents/{}", number);
-      od::value value = entry.value();
-      if (value.type() != od::json_type::object) fail("expected an event object");
-      od::object o = value.get_object();
-      read_event(o, number++);
+  void read_events() {
+    in_event_ = true;
+    for (number_ = 0; stream_.next_element(number_ == 0); ++number_) {
+      event_name_ = {};
+      if (stream_.peek() != '{') {
+        (void)checked(stream_.value());
+        fail("expected an event object");
+      }
+      od::document document = checked(stream_.value());
+      od::object o = document.get_object();
+      read_event(o);
     }
-    place_ = "/traceEvents";
-    events_seen_ = number;
+    in_event_ = false;
+    events_seen_ = number_;
   }
 
-  void read_event(od::object& o, std::size_t number) {
+  void read_event(od::object& o) {
     std::string_view ph, cat, name;
     if (o["ph"].get_string().get(ph) != simdjson::SUCCESS || ph != "X") return;
     if (o["cat"].get_string().get(cat) != simdjson::SUCCESS) return;
@@ -121,24 +128,23 @@ class KinetoReader {
     if (!category) return;
     KinetoEvent event;
     event.category = *category;
-    event.name = name;
-    event.number = number;
-    place_ += fmt::format(" ({})", event.name.substr(0, 80));
+    event.name = event_name_ = file_.texts(name);
+    event.number = number_;
     event.start = time(o, "ts");
     event.duration = time(o, "dur");
     if (event.start < 0) fail("expected a time of at least 0, got ts " + std::to_string(event.start) + " ns");
     if (event.duration < 0)
       fail("expected a duration of at least 0, got dur " + std::to_string(event.duration) + " ns");
     event.thread = integer(o, "tid").value_or(0);
-    const std::int64_t pid = integer(o, "pid").value_or(0);
-    event.device = pid;
+    event.device = integer(o, "pid").value_or(0);
     od::value args_value;
     if (o["args"].get(args_value) == simdjson::SUCCESS && args_value.type() == od::json_type::object) {
       od::object args = args_value.get_object();
       read_args(args, event);
     }
-    if (event.stream < 0 && is_gpu(event.category)) event.stream = std::max<std::int64_t>(event.thread, 0);
-    file_.events.push_back(std::move(event));
+    if (event.stream < 0 && is_gpu(event.category))
+      event.stream = static_cast<std::int32_t>(stream_id(event.thread, 0));
+    file_.events.push_back(event);
   }
 
   static bool is_gpu(KinetoCategory c) {
@@ -176,7 +182,7 @@ class KinetoReader {
       case KinetoCategory::cpu_operator:
         event.sequence = integer(args, "Sequence number").value_or(-1);
         if (event.name == "record_param_comms") read_collective(args, event);
-        event.inputs = operator_inputs(args);
+        read_inputs(args, event);
         break;
       case KinetoCategory::annotation:
         if (event.name.starts_with("nccl:")) read_collective(args, event);
@@ -191,9 +197,21 @@ class KinetoReader {
     return id ? *id : integer(args, "External id").value_or(-1);
   }
   // CUPTI writes "no stream" as -1 or as 2^32 - 1.
-  static std::int64_t stream(od::object& args, std::string_view key) {
-    const std::int64_t id = integer(args, key).value_or(-1);
-    return id > std::numeric_limits<std::int32_t>::max() ? -1 : id;
+  static std::int32_t stream_id(std::int64_t id, std::int32_t otherwise) {
+    return id < 0 || id > std::numeric_limits<std::int32_t>::max() ? otherwise : static_cast<std::int32_t>(id);
+  }
+  static std::int32_t stream(od::object& args, std::string_view key) {
+    return stream_id(integer(args, key).value_or(-1), -1);
+  }
+
+  void read_inputs(od::object& args, KinetoEvent& event) {
+    const std::string_view dims = raw_list(args, "Input Dims");
+    if (dims.empty()) return;
+    const std::string_view types = raw_list(args, "Input type");
+    key_.assign(dims).append("\n").append(types);
+    auto found = file_.inputs.find(key_);
+    if (found == file_.inputs.end()) found = file_.inputs.emplace(key_, operator_inputs(dims, types)).first;
+    event.inputs = &found->second;
   }
 
   void read_gpu_args(od::object& args, KinetoEvent& event) {
@@ -205,7 +223,7 @@ class KinetoReader {
       if (is_collective_kernel(event.name)) read_collective(args, event);
     } else {
       event.bytes = integer(args, "bytes").value_or(0);
-      event.copy_kind = text(args, "kind");
+      event.copy_kind = file_.texts(text(args, "kind"));
     }
     if (event.bytes < 0) fail("expected at least 0 bytes, got " + std::to_string(event.bytes));
   }
@@ -227,39 +245,20 @@ class KinetoReader {
     return index == 3;
   }
 
-  void read_shape(od::object& args, KinetoEvent& event) const {
+  void read_shape(od::object& args, KinetoEvent& event) {
     LaunchShape shape;
     if (!read_triple(args, "grid", shape.grid) || !read_triple(args, "block", shape.block)) return;
     shape.registers_per_thread = bounded(integer(args, "registers per thread").value_or(0), "registers");
     shape.shared_memory_bytes = bounded(integer(args, "shared memory").value_or(0), "shared memory");
-    event.shape = shape;
+    event.shape = &file_.shapes.emplace_back(shape);
   }
 
-  static void read_collective(od::object& args, KinetoEvent& event) {
-    KinetoCollective c;
-    c.name = text(args, "Collective name");
-    c.elements = integer(args, "In msg nelems");
-    c.type = text(args, "dtype");
-    c.group_size = integer(args, "Group size");
-    c.group_ranks = rank_list(text(args, "Process Group Ranks"));
-    c.group_name = text(args, "Process Group Name");
-    od::array list;
-    if (!c.elements && event.category == KinetoCategory::annotation &&
-        args["Input Dims"].get_array().get(list) == simdjson::SUCCESS) {
-      const std::int64_t elements = count_elements(list);
-      if (elements > 0) c.elements = elements;
-    }
-    if (c.type.empty() && args["Input type"].get_array().get(list) == simdjson::SUCCESS) {
-      for (auto entry : list) {
-        std::string_view word;
-        if (c.type.empty() && entry.get_string().get(word) == simdjson::SUCCESS) c.type = word;
-      }
-    }
-    event.collective = std::move(c);
+  void read_collective(od::object& args, KinetoEvent& event) {
+    event.collective =
+        &file_.collectives.emplace_back(collective_of(args, event.category == KinetoCategory::annotation));
   }
 
   void finish() {
-    place_.clear();
     bool gpu = false;
     for (KinetoEvent& event : file_.events) {
       gpu = gpu || is_gpu(event.category);
@@ -276,9 +275,15 @@ class KinetoReader {
     file_.clock_tolerance = fractions_ ? 100 : 2000;
   }
 
-  std::filesystem::path path_;
+  JsonStream stream_;
+  od::parser parser_;
+  simdjson::dom::parser checker_;
   KinetoFile file_;
-  std::string place_;
+  std::string place_;  // outside of events
+  bool in_event_ = false;
+  std::size_t number_ = 0;       // of the event
+  std::string_view event_name_;  // as far as it is known
+  std::string key_;
   std::int64_t base_ = 0;
   std::size_t events_seen_ = 0;
   bool fractions_ = false;

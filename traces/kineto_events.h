@@ -4,15 +4,20 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/program.h"
+#include "traces/interned.h"
 #include "traces/operator_call.h"
 
 namespace weft {
+
+inline constexpr std::int64_t kMaxWorld = 1 << 24;  // ranks; more is a mistake
 
 enum class KinetoCategory { kernel, copy, memset, runtime, synchronization, cpu_operator, annotation, module };
 
@@ -26,24 +31,25 @@ struct KinetoCollective {
   std::string group_name;                                // "Process Group Name"
 };
 
+// Millions of them are in memory at once: what they point to stands in their file, once for all that share it.
 struct KinetoEvent {
   KinetoCategory category = KinetoCategory::kernel;
-  std::string name;
+  std::int32_t stream = -1;
+  std::string_view name;
   std::size_t number = 0;  // in the file's list of events
   std::int64_t start = 0;
   std::int64_t duration = 0;
   std::int64_t thread = 0;        // of the host; meaningless on the GPU
   std::int64_t correlation = -1;  // joins a runtime call and the GPU operation it launched
   std::int64_t device = 0;
-  std::int64_t stream = -1;
   std::int64_t bytes = 0;
-  std::string copy_kind;            // AMD: "kind" of a copy
+  std::string_view copy_kind;       // AMD: "kind" of a copy
   std::int64_t sequence = -1;       // autograd's "Sequence number"
-  std::int64_t waited_stream = -1;  // of a synchronization: the stream and the event record it waits for
-  std::int64_t waited_record = -1;  // correlation of that cudaEventRecord
-  std::optional<LaunchShape> shape;
-  std::optional<KinetoCollective> collective;
-  std::vector<OperatorInput> inputs;  // of an operator, where sizes were recorded
+  std::int64_t waited_record = -1;  // of a synchronization: correlation of the cudaEventRecord it waits for
+  std::int32_t waited_stream = -1;  // and its stream
+  const LaunchShape* shape = nullptr;
+  const KinetoCollective* collective = nullptr;
+  const OperatorInputs* inputs = nullptr;  // of an operator, where sizes were recorded
 
   [[nodiscard]] std::int64_t end() const { return start + duration; }
 };
@@ -57,14 +63,21 @@ struct KinetoDevice {
 
 struct KinetoFile {
   std::string name;
-  std::vector<KinetoEvent> events;  // in file order
+  std::deque<KinetoEvent> events;  // in file order
   std::vector<KinetoDevice> devices;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
   std::int64_t clock_tolerance = 0;  // ns by which two times may be misordered: 2 us where the file has whole us
+
+  // What events point to.
+  InternedText texts;
+  ByText<OperatorInputs> inputs;
+  std::deque<LaunchShape> shapes;
+  std::deque<KinetoCollective> collectives;
 };
 
-// Throws MissingInput or InputError (no gzip, no JSON, no Kineto trace, negative times, no GPU operation).
+// Reads the file as a stream: memory follows the events that are used, not the size of the file. Throws MissingInput or
+// InputError (no gzip or zstd, no JSON, no Kineto trace, negative times, no GPU operation).
 [[nodiscard]] KinetoFile read_kineto(const std::filesystem::path& file);
 
 }  // namespace weft

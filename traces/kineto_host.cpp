@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 #include <string_view>
 
+#include "sim/error.h"
 #include "traces/kineto_names.h"
 
 namespace weft {
@@ -47,6 +50,18 @@ bool encloses_first(const KinetoEvent* a, const KinetoEvent* b) {
   return a->number < b->number;
 }
 
+bool starts_before(const KinetoEvent* a, const KinetoEvent* b) {
+  return a->start != b->start ? a->start < b->start : a->number < b->number;
+}
+
+// The first of those with this correlation.
+const KinetoEvent* find(const std::vector<std::pair<std::int64_t, const KinetoEvent*>>& sorted,
+                        std::int64_t correlation) {
+  const auto at = std::lower_bound(sorted.begin(), sorted.end(), correlation,
+                                   [](const auto& entry, std::int64_t c) { return entry.first < c; });
+  return at == sorted.end() || at->first != correlation ? nullptr : at->second;
+}
+
 void see(const KinetoEvent& e, HostContext& context) {
   if (e.name.starts_with(kAutogradNode)) {
     context.op = e.name.substr(kAutogradNode.size());
@@ -55,7 +70,8 @@ void see(const KinetoEvent& e, HostContext& context) {
   } else if (e.category == KinetoCategory::module) {
     context.layer = e.name.substr(std::string_view("nn.Module: ").size());
   }
-  const bool sized = std::any_of(e.inputs.begin(), e.inputs.end(), [](const auto& i) { return !i.sizes.empty(); });
+  const bool sized = e.inputs && std::any_of(e.inputs->begin(), e.inputs->end(),
+                                             [](const OperatorInput& i) { return !i.sizes.empty(); });
   if (sized) context.sized = &e;
   if (!context.marked) {
     if (const auto phase = marked_phase(e)) {
@@ -65,8 +81,8 @@ void see(const KinetoEvent& e, HostContext& context) {
   }
   if (!is_communication(e)) return;
   if (context.communication_scope < 0) context.communication_scope = static_cast<std::int64_t>(e.number);
-  if (e.name == "record_param_comms" && e.collective) context.parameters = &*e.collective;
-  if (e.name.starts_with("nccl:") && e.collective) context.tensors = &*e.collective;
+  if (e.name == "record_param_comms" && e.collective) context.parameters = e.collective;
+  if (e.name.starts_with("nccl:") && e.collective) context.tensors = e.collective;
   if (e.name != "record_param_comms") context.collective = e.name;
 }
 
@@ -74,24 +90,23 @@ void see(const KinetoEvent& e, HostContext& context) {
 
 KinetoHost::KinetoHost(const KinetoFile& file) {
   std::map<std::int64_t, std::vector<const KinetoEvent*>> threads;
-  std::map<std::int64_t, bool> autograd_threads;
+  std::set<std::int64_t> autograd_threads;
   for (const KinetoEvent& e : file.events) {
-    if (e.category == KinetoCategory::synchronization) synchronizations_.emplace(e.correlation, &e);
+    if (e.category == KinetoCategory::synchronization) synchronizations_.emplace_back(e.correlation, &e);
     if (!is_host(e.category)) continue;
     threads[e.thread].push_back(&e);
-    if (e.category == KinetoCategory::runtime) {
-      calls_.push_back(&e);
-      by_correlation_.emplace(e.correlation, &e);
-    }
-    if (e.name.starts_with(kAutogradNode)) autograd_threads[e.thread] = true;
+    if (e.category == KinetoCategory::runtime) calls_.push_back(&e);
+    if (e.name.starts_with(kAutogradNode)) autograd_threads.insert(e.thread);
     if (e.category == KinetoCategory::annotation) {
-      if (e.name.starts_with("ProfilerStep#")) iterations_.push_back({e.name, e.start, e.end()});
+      if (e.name.starts_with("ProfilerStep#")) iterations_.push_back({std::string(e.name), e.start, e.end()});
       optimizer_marked_ = optimizer_marked_ || marked_phase(e) == TrainingPhase::optimizer;
     }
   }
-  std::sort(calls_.begin(), calls_.end(), [](const KinetoEvent* a, const KinetoEvent* b) {
-    return a->start != b->start ? a->start < b->start : a->number < b->number;
-  });
+  for (const KinetoEvent* call : calls_) by_correlation_.emplace_back(call->correlation, call);
+  for (ByCorrelation* list : {&by_correlation_, &synchronizations_})
+    std::stable_sort(list->begin(), list->end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(calls_.begin(), calls_.end(), starts_before);
+  contexts_.resize(calls_.size());
   std::sort(iterations_.begin(), iterations_.end(),
             [](const KinetoIteration& a, const KinetoIteration& b) { return a.start < b.start; });
   for (auto& [thread, events] : threads) {
@@ -101,14 +116,16 @@ KinetoHost::KinetoHost(const KinetoFile& file) {
   place_unmarked_calls();
 }
 
-const KinetoEvent* KinetoHost::call(std::int64_t correlation) const {
-  const auto found = by_correlation_.find(correlation);
-  return found == by_correlation_.end() ? nullptr : found->second;
-}
+const KinetoEvent* KinetoHost::call(std::int64_t correlation) const { return find(by_correlation_, correlation); }
 
 const KinetoEvent* KinetoHost::synchronization(std::int64_t correlation) const {
-  const auto found = synchronizations_.find(correlation);
-  return found == synchronizations_.end() ? nullptr : found->second;
+  return find(synchronizations_, correlation);
+}
+
+std::size_t KinetoHost::index_of(const KinetoEvent* call) const {
+  const auto at = std::lower_bound(calls_.begin(), calls_.end(), call, starts_before);
+  WEFT_CHECK(at != calls_.end() && *at == call, std::string(call->name));
+  return static_cast<std::size_t>(at - calls_.begin());
 }
 
 void KinetoHost::find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread) {
@@ -127,7 +144,7 @@ void KinetoHost::find_context(const std::vector<const KinetoEvent*>& thread_even
       context.phase = TrainingPhase::backward;
       context.marked = true;
     }
-    contexts_.emplace(e->number, std::move(context));
+    contexts_[index_of(e)] = context;
   }
 }
 
@@ -141,14 +158,15 @@ void KinetoHost::place_unmarked_calls() {
     const std::int64_t end = i + 1 < spans.size() ? spans[i + 1].start : spans[i].end;
     const auto later = [](std::int64_t t, const KinetoEvent* e) { return t <= e->start; };
     const auto first = std::upper_bound(calls_.begin(), calls_.end(), spans[i].start, later);
+    const auto begin = static_cast<std::size_t>(first - calls_.begin());
     std::int64_t last_backward = std::numeric_limits<std::int64_t>::min();
-    for (auto call = first; call != calls_.end() && (*call)->start < end; ++call)
-      if (contexts_.at((*call)->number).phase == TrainingPhase::backward) last_backward = (*call)->start;
+    for (std::size_t c = begin; c < calls_.size() && calls_[c]->start < end; ++c)
+      if (contexts_[c].phase == TrainingPhase::backward) last_backward = calls_[c]->start;
     if (last_backward == std::numeric_limits<std::int64_t>::min()) continue;
-    for (auto call = first; call != calls_.end() && (*call)->start < end; ++call) {
-      HostContext& context = contexts_.at((*call)->number);
+    for (std::size_t c = begin; c < calls_.size() && calls_[c]->start < end; ++c) {
+      HostContext& context = contexts_[c];
       if (context.marked) continue;
-      if ((*call)->start < last_backward)
+      if (calls_[c]->start < last_backward)
         context.phase = TrainingPhase::forward;
       else if (!optimizer_marked_)
         context.phase = TrainingPhase::optimizer;

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "traces/kineto_events.h"
@@ -12,15 +13,15 @@ namespace weft {
 
 // Where a runtime call stands, by nesting in time on its thread.
 struct HostContext {
-  std::string op;     // outermost operator: "aten::conv2d"; in backward the autograd node: "ConvolutionBackward0"
-  std::string layer;  // innermost module, where modules were recorded
+  std::string_view op;     // outermost operator: "aten::conv2d"; in backward the autograd node: "ConvolutionBackward0"
+  std::string_view layer;  // innermost module, where modules were recorded
   TrainingPhase phase = TrainingPhase::other;
   bool marked = false;                           // the phase comes from a marker, not from its place among the others
   std::int64_t communication_scope = -1;         // the event number of the outermost communication operator around it
   const KinetoCollective* parameters = nullptr;  // of the record_param_comms around it
   const KinetoCollective* tensors = nullptr;     // of the "nccl:..." annotation around it
   const KinetoEvent* sized = nullptr;            // the innermost operator with recorded sizes of its inputs
-  std::string collective;                        // the name of a communication operator that tells the kind
+  std::string_view collective;                   // the name of a communication operator that tells the kind
 };
 
 struct KinetoIteration {
@@ -41,18 +42,21 @@ class KinetoHost {
   // The cuda_sync record with this correlation; nullptr when there is none.
   [[nodiscard]] const KinetoEvent* synchronization(std::int64_t correlation) const;
   [[nodiscard]] bool has_synchronizations() const { return !synchronizations_.empty(); }
-  [[nodiscard]] const HostContext& context(const KinetoEvent* call) const { return contexts_.at(call->number); }
+  [[nodiscard]] const HostContext& context(const KinetoEvent* call) const { return contexts_[index_of(call)]; }
   // "ProfilerStep#N" by start; empty when the run was not stepped.
   [[nodiscard]] const std::vector<KinetoIteration>& iterations() const { return iterations_; }
 
  private:
+  using ByCorrelation = std::vector<std::pair<std::int64_t, const KinetoEvent*>>;  // sorted
+
+  [[nodiscard]] std::size_t index_of(const KinetoEvent* call) const;
   void find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread);
   void place_unmarked_calls();
 
   std::vector<const KinetoEvent*> calls_;
-  std::map<std::int64_t, const KinetoEvent*> by_correlation_;
-  std::map<std::int64_t, const KinetoEvent*> synchronizations_;
-  std::map<std::size_t, HostContext> contexts_;  // by event number
+  std::vector<HostContext> contexts_;  // of `calls_`
+  ByCorrelation by_correlation_;
+  ByCorrelation synchronizations_;
   std::vector<KinetoIteration> iterations_;
   bool optimizer_marked_ = false;
 };

@@ -6,11 +6,12 @@
 #include <charconv>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "traces/kineto_events.h"
 #include "traces/kineto_names.h"
 #include "traces/operator_call.h"
 
@@ -29,58 +30,94 @@ inline std::optional<std::int64_t> integer(simdjson::ondemand::object& o, std::s
   return value;
 }
 
-inline std::string text(simdjson::ondemand::object& o, std::string_view key) {
+inline std::string_view text(simdjson::ondemand::object& o, std::string_view key) {
   std::string_view value;
   if (o[key].get_string().get(value) != simdjson::SUCCESS) return {};
-  return std::string(value);
+  return value;
+}
+
+// An argument as it stands in the file; empty when there is none.
+inline std::string_view raw_list(simdjson::ondemand::object& o, std::string_view key) {
+  simdjson::ondemand::array list;
+  std::string_view raw;
+  if (o[key].get_array().get(list) != simdjson::SUCCESS || list.raw_json().get(raw) != simdjson::SUCCESS) return {};
+  return raw;
 }
 
 // The elements of all tensors in "Input Dims": a list of sizes is a tensor, deeper lists hold tensors.
-inline std::int64_t count_elements(simdjson::ondemand::array dims) {
+inline std::int64_t count_elements(simdjson::dom::array dims) {
   std::int64_t total = 0;
   std::int64_t product = 1;
   bool is_tensor = false;
-  for (auto entry : dims) {
-    simdjson::ondemand::value v = entry.value();
-    if (v.type() == simdjson::ondemand::json_type::array) {
-      total += count_elements(v.get_array());
+  for (const simdjson::dom::element entry : dims) {
+    simdjson::dom::array deeper;
+    std::int64_t size = 0;
+    if (entry.get(deeper) == simdjson::SUCCESS) {
+      if (__builtin_add_overflow(total, count_elements(deeper), &total)) return 0;
       continue;
     }
-    const std::int64_t size = v.get_int64();
-    if (size < 0 || __builtin_mul_overflow(product, size, &product)) return 0;
+    if (entry.get(size) != simdjson::SUCCESS || size < 0 || __builtin_mul_overflow(product, size, &product)) return 0;
     is_tensor = true;
   }
-  return is_tensor ? total + product : total;
+  if (is_tensor && __builtin_add_overflow(total, product, &total)) return 0;
+  return total;
+}
+
+// `of_inputs`: where no number of elements stands, those of the inputs.
+inline KinetoCollective collective_of(simdjson::ondemand::object& args, bool of_inputs) {
+  KinetoCollective c;
+  c.name = text(args, "Collective name");
+  c.elements = integer(args, "In msg nelems");
+  c.type = text(args, "dtype");
+  c.group_size = integer(args, "Group size");
+  c.group_ranks = rank_list(text(args, "Process Group Ranks"));
+  c.group_name = text(args, "Process Group Name");
+  simdjson::dom::parser parser;
+  simdjson::dom::array list;
+  const auto list_of = [&](const char* key) {
+    const std::string_view raw = raw_list(args, key);
+    return !raw.empty() && parser.parse(raw.data(), raw.size()).get(list) == simdjson::SUCCESS;
+  };
+  if (!c.elements && of_inputs && list_of("Input Dims")) {
+    const std::int64_t elements = count_elements(list);
+    if (elements > 0) c.elements = elements;
+  }
+  if (c.type.empty() && list_of("Input type")) {
+    for (const simdjson::dom::element entry : list) {
+      std::string_view word;
+      if (c.type.empty() && entry.get(word) == simdjson::SUCCESS) c.type = word;
+    }
+  }
+  return c;
+}
+
+inline bool read_size(simdjson::dom::element e, OperatorInput& input) {
+  std::int64_t n = 0;
+  if (e.get(n) != simdjson::SUCCESS || n < 0) return false;
+  input.sizes.push_back(n);
+  return elements(input) <= static_cast<double>(kMostElements);
 }
 
 // "Input Dims" as sizes; deeper lists are lists of tensors, which count as one input each. False when an entry is no
 // size.
-inline bool read_sizes(simdjson::ondemand::array dims, std::vector<OperatorInput>& inputs) {
-  for (auto entry : dims) {
-    simdjson::ondemand::array list;
-    if (entry.get_array().get(list) != simdjson::SUCCESS || inputs.size() >= kMostInputs) return false;
+inline bool read_sizes(simdjson::dom::array dims, OperatorInputs& inputs) {
+  for (const simdjson::dom::element entry : dims) {
+    simdjson::dom::array list;
+    if (entry.get(list) != simdjson::SUCCESS || inputs.size() >= kMostInputs) return false;
     OperatorInput input;
     bool holds_tensors = false;
-    double product = 1;
-    for (auto value : list) {
-      simdjson::ondemand::value v = value.value();
-      if (v.type() == simdjson::ondemand::json_type::array) {
-        OperatorInput& element = inputs.emplace_back();
-        holds_tensors = true;
-        for (auto size : v.get_array()) {
-          std::int64_t n = 0;
-          if (size.get_int64().get(n) != simdjson::SUCCESS || n < 0) return false;
-          element.sizes.push_back(n);
-        }
-        if (elements(element) > static_cast<double>(kMostElements)) return false;
+    for (const simdjson::dom::element value : list) {
+      simdjson::dom::array tensor;
+      if (value.get(tensor) != simdjson::SUCCESS) {
+        if (!read_size(value, input)) return false;
         continue;
       }
-      std::int64_t n = 0;
-      if (v.get_int64().get(n) != simdjson::SUCCESS || n < 0) return false;
-      input.sizes.push_back(n);
-      product *= static_cast<double>(n);
+      holds_tensors = true;
+      OperatorInput element;
+      for (const simdjson::dom::element size : tensor)
+        if (!read_size(size, element)) return false;
+      inputs.push_back(std::move(element));
     }
-    if (product > static_cast<double>(kMostElements)) return false;
     if (!holds_tensors) inputs.push_back(std::move(input));
   }
   return true;
@@ -88,17 +125,17 @@ inline bool read_sizes(simdjson::ondemand::array dims, std::vector<OperatorInput
 
 // "Input Dims" with "Input type". Sizes that do not hold together are as good as none: only a better guess depends on
 // them.
-inline std::vector<OperatorInput> operator_inputs(simdjson::ondemand::object& args) {
-  std::vector<OperatorInput> inputs;
-  simdjson::ondemand::array list;
-  if (args["Input Dims"].get_array().get(list) != simdjson::SUCCESS || !read_sizes(list, inputs)) return {};
-  if (args["Input type"].get_array().get(list) != simdjson::SUCCESS) return inputs;
+inline OperatorInputs operator_inputs(std::string_view dims, std::string_view types) {
+  OperatorInputs inputs;
+  simdjson::dom::parser parser;
+  simdjson::dom::array list;
+  if (parser.parse(dims.data(), dims.size()).get(list) != simdjson::SUCCESS || !read_sizes(list, inputs)) return {};
+  if (parser.parse(types.data(), types.size()).get(list) != simdjson::SUCCESS) return inputs;
   std::size_t index = 0;
-  for (auto entry : list) {
-    std::string_view word;
-    const bool is_text = entry.get_string().get(word) == simdjson::SUCCESS;
+  for (const simdjson::dom::element entry : list) {
     if (index >= inputs.size()) break;
-    const std::optional<DataType> type = is_text ? collective_type(word) : std::nullopt;
+    std::string_view word;
+    const std::optional<DataType> type = entry.get(word) == simdjson::SUCCESS ? collective_type(word) : std::nullopt;
     if (type) inputs[index].element_bytes = static_cast<std::uint32_t>(bytes_per_element(*type));
     ++index;
   }

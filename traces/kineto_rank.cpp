@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "sim/error.h"
 #include "traces/kineto_names.h"
@@ -21,8 +24,8 @@ bool is_gpu(KinetoCategory c) {
 
 class RankBuilder {
  public:
-  RankBuilder(const KinetoFile& file, std::int64_t device, std::uint32_t world_size, std::int64_t origin)
-      : file_(file), device_(device), world_size_(world_size), origin_(origin), host_(file) {}
+  RankBuilder(const KinetoFile& file, std::int64_t device)
+      : file_(file), device_(device), origin_(earliest_time(file)), host_(file) {}
 
   TraceRank build(std::uint32_t number) {
     TraceRank rank;
@@ -38,6 +41,7 @@ class RankBuilder {
     fill_waits(host_, file_.clock_tolerance, ops_);
     drop_empty_host_waits();
     make_iterations(rank);
+    rank.ops.reserve(ops_.size());
     for (const KinetoOp& op : ops_) rank.ops.push_back(trace_op(op, rank));
     return rank;
   }
@@ -148,7 +152,7 @@ class RankBuilder {
       if (const auto step = step_of(ops_[i])) iteration_of_[i] = numbers[*step];
   }
 
-  TraceOp trace_op(const KinetoOp& op, const TraceRank& rank) const {
+  TraceOp trace_op(const KinetoOp& op, const TraceRank& rank) {
     TraceOp out;
     const HostContext* context = op.call ? &host_.context(op.call) : nullptr;
     if (context) {
@@ -175,7 +179,7 @@ class RankBuilder {
     return out;
   }
 
-  void fill_kind(const KinetoOp& op, const HostContext* context, TraceOp& out) const {
+  void fill_kind(const KinetoOp& op, const HostContext* context, TraceOp& out) {
     switch (op.gpu->category) {
       case KinetoCategory::copy:
         out.kind = TraceOpKind::copy;
@@ -189,16 +193,23 @@ class RankBuilder {
       default:
         out.kind = op.collective ? TraceOpKind::collective : TraceOpKind::kernel;
         out.shape = shape(op);
-        if (context && context->sized && !op.collective)
-          out.launched_by = OperatorCall{context->sized->name, context->sized->inputs};
-        if (op.collective) out.collective = kineto_collective(file_, *op.gpu, context, world_size_);
+        if (context && context->sized && !op.collective) out.launched_by = operator_call(*context->sized);
+        if (op.collective) out.collective = kineto_collective(file_, *op.gpu, context);
     }
+  }
+
+  // One for all calls with the same inputs.
+  std::shared_ptr<const OperatorCall> operator_call(const KinetoEvent& op) {
+    std::shared_ptr<const OperatorCall>& call = operator_calls_[{op.name, op.inputs}];
+    if (!call) call = std::make_shared<const OperatorCall>(OperatorCall{std::string(op.name), *op.inputs});
+    return call;
   }
 
   // AMD's kernels carry the launch call's arguments, or none where the call was not recorded.
   static std::optional<LaunchShape> shape(const KinetoOp& op) {
-    std::optional<LaunchShape> shape = op.gpu->shape ? op.gpu->shape : op.call ? op.call->shape : std::nullopt;
-    if (!shape || shape->threads_per_block() == 0) return std::nullopt;
+    const LaunchShape* recorded = op.gpu->shape ? op.gpu->shape : op.call ? op.call->shape : nullptr;
+    if (!recorded || recorded->threads_per_block() == 0) return std::nullopt;
+    std::optional<LaunchShape> shape = *recorded;
     if (op.call && host_call(op.call->name) == HostCall::launch_in_threads) {
       for (std::size_t i = 0; i < 3; ++i) shape->grid[i] = (shape->grid[i] + shape->block[i] - 1) / shape->block[i];
     }
@@ -207,19 +218,18 @@ class RankBuilder {
 
   const KinetoFile& file_;
   std::int64_t device_;
-  std::uint32_t world_size_;
   std::int64_t origin_;
   KinetoHost host_;
   std::vector<KinetoOp> ops_;
+  std::map<std::pair<std::string_view, const OperatorInputs*>, std::shared_ptr<const OperatorCall>> operator_calls_;
   std::set<std::size_t> left_over_;  // event numbers
   std::vector<std::optional<std::uint32_t>> iteration_of_;
 };
 
 }  // namespace
 
-TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device, std::uint32_t world_size,
-                      std::int64_t origin) {
-  return RankBuilder(file, device, world_size, origin).build(rank);
+TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device) {
+  return RankBuilder(file, device).build(rank);
 }
 
 std::int64_t earliest_time(const KinetoFile& file) {

@@ -10,13 +10,13 @@
 namespace weft {
 
 // What can be known of a collective, from the kernel's arguments, else from the operators around its launch, else from
-// its name. `context` may be nullptr. `world_size` bounds the group; errors name `file` and the event.
+// its name. `context` may be nullptr. The world size, where the file states one, bounds the group; errors name the file
+// and the event.
 [[nodiscard]] TraceCollective kineto_collective(const KinetoFile& file, const KinetoEvent& kernel,
-                                                const HostContext* context, std::uint32_t world_size);
+                                                const HostContext* context);
 
-// Times are nanoseconds after `origin`. `rank` and `device` say which GPU of the file.
-[[nodiscard]] TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device,
-                                    std::uint32_t world_size, std::int64_t origin);
+// The operations on one GPU of the file. Times are from earliest_time(file) on.
+[[nodiscard]] TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device);
 
 // The earliest time among the events that kineto_rank uses.
 [[nodiscard]] std::int64_t earliest_time(const KinetoFile& file);

@@ -47,15 +47,16 @@ class Waits {
  private:
   using Indices = std::vector<std::uint32_t>;
 
-  // The last operation of `list` issued before `time`.
+  // Behind those of `list` that were issued before `time`.
+  [[nodiscard]] Indices::const_iterator issued_by(const Indices& list, std::int64_t time) const {
+    return std::partition_point(list.begin(), list.end(), [&](std::uint32_t i) { return ops_[i].issued < time; });
+  }
   [[nodiscard]] std::optional<std::uint32_t> last_before(const Indices& list, std::int64_t time) const {
-    const auto later =
-        std::partition_point(list.begin(), list.end(), [&](std::uint32_t i) { return ops_[i].issued < time; });
+    const auto later = issued_by(list, time);
     return later == list.begin() ? std::nullopt : std::optional(*(later - 1));
   }
   [[nodiscard]] std::optional<std::uint32_t> first_after(const Indices& list, std::int64_t time) const {
-    const auto at =
-        std::partition_point(list.begin(), list.end(), [&](std::uint32_t i) { return ops_[i].issued < time; });
+    const auto at = issued_by(list, time);
     return at == list.end() ? std::nullopt : std::optional(*at);
   }
   [[nodiscard]] const Indices& stream(std::int64_t id) const {
@@ -121,8 +122,12 @@ class Waits {
     const KinetoEvent* call = op.call;
     const auto ended = [&](std::uint32_t i) { return ops_[i].end <= op.end + tolerance_; };
     if (op.blocking_copy) {
-      for (const std::uint32_t i : threads_[call->thread])
-        if (ops_[i].call == call) add(index, i);
+      // Issued by the call itself, or, where clocks differ, a little before it.
+      for (auto i = issued_by(threads_[call->thread], call->start + 1); i != threads_[call->thread].begin();)
+        if (ops_[*--i].call == call) {
+          add(index, *i);
+          return;
+        }
       return;
     }
     const KinetoEvent* sync = host_.synchronization(call->correlation);

@@ -16,9 +16,11 @@ struct OperatorInput {
   auto operator<=>(const OperatorInput&) const = default;
 };
 
+using OperatorInputs = std::vector<OperatorInput>;  // by position; a list of tensors is one input each
+
 struct OperatorCall {
-  std::string name;                   // "aten::mm"
-  std::vector<OperatorInput> inputs;  // by position; a list of tensors is one input each
+  std::string name;  // "aten::mm"
+  OperatorInputs inputs;
   auto operator<=>(const OperatorCall&) const = default;
 };
 

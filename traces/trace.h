@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,8 +41,8 @@ struct TraceOp {
   Bytes bytes;                 // of copies and memsets
   std::string copy_direction;  // "DtoD", "HtoD", "DtoH", "PtoP"
   std::optional<TraceCollective> collective;
-  std::optional<OperatorCall> launched_by;  // innermost operator with recorded sizes of its inputs
-  std::vector<std::uint32_t> waits;         // earlier ops of this rank that this one waits for (event waits), ascending
+  std::shared_ptr<const OperatorCall> launched_by;  // innermost operator with recorded sizes of its inputs; or none
+  std::vector<std::uint32_t> waits;  // earlier ops of this rank that this one waits for (event waits), ascending
 };
 
 struct TraceIteration {

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sim/error.h"
-#include "traces/gzip.h"
+#include "traces/packed_file.h"
 #include "traces/trace_file.h"
 #include "traces/trace_json.h"
 #include "traces/trace_words.h"
@@ -61,7 +62,7 @@ class TraceReader : private TraceJson {
     }
     array operators;  // traces of weft before 2026-11-21 have none
     if (top["operators"].get(operators) != simdjson::SUCCESS) return;
-    for (const element e : operators) operators_.push_back(read_operator(e));
+    for (const element e : operators) operators_.push_back(std::make_shared<const OperatorCall>(read_operator(e)));
   }
   OperatorCall read_operator(element e) const {
     const std::string place = "/operators/" + std::to_string(operators_.size());
@@ -238,13 +239,13 @@ class TraceReader : private TraceJson {
   element document_;
   std::vector<std::string> strings_;
   std::vector<LaunchShape> shapes_;
-  std::vector<OperatorCall> operators_;
+  std::vector<std::shared_ptr<const OperatorCall>> operators_;
 };
 
 }  // namespace
 
 Trace read_trace(const std::filesystem::path& file) {
-  std::string content = read_maybe_gzip(file);
+  std::string content = read_packed(file);
   content.reserve(content.size() + simdjson::SIMDJSON_PADDING);
   simdjson::dom::parser parser;
   element document;

@@ -4,9 +4,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
-#include "traces/gzip.h"
+#include "traces/packed_file.h"
 #include "traces/trace_file.h"
 #include "traces/trace_words.h"
 
@@ -31,18 +33,19 @@ class Writer {
     for (std::size_t i = 0; i < shapes_.size(); ++i) out += fmt::format("{}{}", i ? "," : "", shapes_[i]);
     out += "],\n\"operators\":[";
     for (std::size_t i = 0; i < operators_.size(); ++i) out += fmt::format("{}\n{}", i ? "," : "", operators_[i]);
-    out += fmt::format("],\n\"ranks\":[{}]}}\n", ranks);
-    return out;
+    out += "],\n\"ranks\":[";
+    out += ranks;
+    return out += "]}\n";
   }
 
  private:
-  static std::string quoted(const std::string& text) {
+  static std::string quoted(std::string_view text) {
     return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 
   std::size_t string_index(const std::string& text) {
     const auto [found, added] = string_numbers_.try_emplace(text, strings_.size());
-    if (added) strings_.push_back(text);
+    if (added) strings_.push_back(found->first);
     return found->second;
   }
 
@@ -56,9 +59,12 @@ class Writer {
     return found->second;
   }
 
-  std::int64_t operator_index(const std::optional<OperatorCall>& call) {
+  std::int64_t operator_index(const OperatorCall* call) {
     if (!call) return -1;
+    const auto [known, unseen] = operator_seen_.try_emplace(call, 0);
+    if (!unseen) return known->second;
     const auto [found, added] = operator_numbers_.try_emplace(*call, static_cast<std::int64_t>(operators_.size()));
+    known->second = found->second;
     if (!added) return found->second;
     std::string text = fmt::format("[{}", string_index(call->name));
     for (const OperatorInput& input : call->inputs) {
@@ -101,7 +107,7 @@ class Writer {
     write_column("start_fs", ops, out, [](const TraceOp& op) { return op.start.count(); });
     write_column("duration_fs", ops, out, [](const TraceOp& op) { return op.duration.count(); });
     write_column("shape", ops, out, [&](const TraceOp& op) { return shape_index(op.shape); });
-    write_column("operator", ops, out, [&](const TraceOp& op) { return operator_index(op.launched_by); });
+    write_column("operator", ops, out, [&](const TraceOp& op) { return operator_index(op.launched_by.get()); });
     write_column("bytes", ops, out, [](const TraceOp& op) { return op.bytes.count(); });
     write_column("direction", ops, out, [&](const TraceOp& op) { return string_index(op.copy_direction); });
     out += "},\n\"collectives\":[";
@@ -129,12 +135,13 @@ class Writer {
   }
 
   const Trace& trace_;
-  std::vector<std::string> strings_;
-  std::map<std::string, std::size_t> string_numbers_;
+  std::vector<std::string_view> strings_;
+  std::unordered_map<std::string, std::size_t> string_numbers_;
   std::vector<std::string> shapes_;
   std::map<std::string, std::int64_t> shape_numbers_;
   std::vector<std::string> operators_;
   std::map<OperatorCall, std::int64_t> operator_numbers_;
+  std::unordered_map<const OperatorCall*, std::int64_t> operator_seen_;  // operations share them
 };
 
 }  // namespace

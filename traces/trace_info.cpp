@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 
 #include "traces/launch_position.h"
+#include "traces/matched_collectives.h"
 #include "traces/trace_words.h"
 
 namespace weft {
@@ -69,9 +71,9 @@ Slowdown slowdown_of(const TraceRank& rank) {
 // The operations of a rank, or of one of its iterations.
 class Counter {
  public:
-  Counter(const TraceRank& rank, std::optional<std::uint32_t> iteration) {
-    for (const TraceOp& op : rank.ops) {
-      if (iteration && op.iteration != iteration) continue;
+  Counter(const TraceRank& rank, const std::vector<std::uint32_t>& ops) {
+    for (const std::uint32_t i : ops) {
+      const TraceOp& op = rank.ops[i];
       ++counts_[static_cast<std::size_t>(op.kind)];
       if (op.kind != TraceOpKind::host_wait) streams_.insert(op.stream);
       if (op.kind == TraceOpKind::kernel) computing_.push_back({op.start, op.start + op.duration});
@@ -159,9 +161,53 @@ Json rank_info(const TraceRank& rank, const Counter& counter, const Slowdown& sl
   return out;
 }
 
-Json iteration_info(const TraceRank& rank, std::uint32_t index) {
+Json spread(std::vector<Time> times) {
+  if (times.empty()) return nullptr;
+  const auto [first, last] = std::minmax_element(times.begin(), times.end());
+  Json out;
+  out["min"] = to_seconds(*first);
+  out["max"] = to_seconds(*last);
+  out["median"] = to_seconds(median(std::move(times)));
+  return out;
+}
+
+// Null for a single rank.
+Json ranks_together(const Trace& trace, const MatchedCollectives& collectives) {
+  if (trace.ranks.size() < 2) return nullptr;
+  Json list = Json::array();
+  std::vector<Time> starts, ends;
+  Time shortest, middle;
+  for (const MatchedCollective& c : collectives.matched) {
+    starts.push_back(c.start_spread);
+    ends.push_back(c.end_spread);
+    shortest += c.shortest;
+    middle += c.median;
+    Json entry;
+    entry["iteration"] = c.iteration;
+    entry["group"] = c.group;
+    entry["kind"] = to_string(c.kind);
+    entry["ranks"] = c.members.size();
+    entry["start_spread_s"] = to_seconds(c.start_spread);
+    entry["end_spread_s"] = to_seconds(c.end_spread);
+    entry["shortest_s"] = to_seconds(c.shortest);
+    entry["median_s"] = to_seconds(c.median);
+    entry["longest_s"] = to_seconds(c.longest);
+    list.push_back(std::move(entry));
+  }
+  Json out;
+  out["matched"] = collectives.matched.size();
+  out["unmatched"] = collectives.unmatched;
+  out["start_spread_s"] = spread(std::move(starts));
+  out["end_spread_s"] = spread(std::move(ends));
+  out["shortest_s"] = to_seconds(shortest);
+  out["median_s"] = to_seconds(middle);
+  out["collectives"] = std::move(list);
+  return out;
+}
+
+Json iteration_info(const TraceRank& rank, std::uint32_t index, const std::vector<std::uint32_t>& ops) {
   const TraceIteration& iteration = rank.iterations[index];
-  const Counter counter(rank, index);
+  const Counter counter(rank, ops);
   Json out;
   out["rank"] = rank.rank;
   out["iteration"] = index;
@@ -185,8 +231,15 @@ Json trace_info_json(const Trace& trace) {
   Slowdown slowdown;
   Json per_rank = Json::array();
   Json per_iteration = Json::array();
-  for (const TraceRank& rank : trace.ranks) {
-    const Counter counter(rank, std::nullopt);
+  const MatchedCollectives collectives = match_collectives(trace);
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+    const TraceRank& rank = trace.ranks[r];
+    std::vector<std::uint32_t> all(rank.ops.size());
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<std::vector<std::uint32_t>> by_iteration(rank.iterations.size());
+    for (const std::uint32_t i : all)
+      if (rank.ops[i].iteration) by_iteration[*rank.ops[i].iteration].push_back(i);
+    const Counter counter(rank, all);
     const Slowdown of_rank = slowdown_of(rank);
     kernels += counter.kernels();
     for (const TraceOpKind kind : kTraceOpKinds) counts[static_cast<std::size_t>(kind)] += counter.count(kind);
@@ -195,7 +248,13 @@ Json trace_info_json(const Trace& trace) {
     total.add(counter.overlapped());
     slowdown.add(of_rank);
     per_rank.push_back(rank_info(rank, counter, of_rank));
-    for (std::uint32_t i = 0; i < rank.iterations.size(); ++i) per_iteration.push_back(iteration_info(rank, i));
+    if (trace.ranks.size() > 1) {
+      const std::optional<Time>& offset = collectives.clock_offset[r];
+      per_rank.back()["waiting_in_collectives_s"] = to_seconds(collectives.waiting[r]);
+      per_rank.back()["clock_offset_s"] = offset ? Json(to_seconds(*offset)) : Json(nullptr);
+    }
+    for (std::uint32_t i = 0; i < rank.iterations.size(); ++i)
+      per_iteration.push_back(iteration_info(rank, i, by_iteration[i]));
   }
   const auto count = [&](TraceOpKind kind) { return counts[static_cast<std::size_t>(kind)]; };
   Json out;
@@ -215,6 +274,7 @@ Json trace_info_json(const Trace& trace) {
   out["slowdown_at_equal_positions"] = share(slowdown.overlapped, slowdown.alone);
   out["positions"] = slowdown.positions;
   out["positions_slower"] = slowdown.slower;
+  out["ranks_together"] = ranks_together(trace, collectives);
   out["per_rank"] = std::move(per_rank);
   out["per_iteration"] = std::move(per_iteration);
   return out;

@@ -18,6 +18,19 @@ std::string kinds(const Json& by_kind) {
   return out.empty() ? "none" : out;
 }
 
+std::string together(const Json& ranks) {
+  std::string out =
+      fmt::format("  collectives on several ranks         {} of the same", ranks["matched"].get<std::int64_t>());
+  if (const auto left = ranks["unmatched"].get<std::int64_t>(); left > 0) out += fmt::format(", {} alone", left);
+  if (ranks["matched"] == 0) return out + "\n";
+  const auto us = [&](const char* key, const char* which) { return 1e6 * ranks[key][which].get<double>(); };
+  out += fmt::format("; starts {:.0f} to {:.0f} us apart, ends {:.0f} to {:.0f} us\n", us("start_spread_s", "min"),
+                     us("start_spread_s", "max"), us("end_spread_s", "min"), us("end_spread_s", "max"));
+  return out + fmt::format(
+                   "  their cost, and with waiting         {:.3f} ms (the shortest of each), {:.3f} ms (the median)\n",
+                   1e3 * ranks["shortest_s"].get<double>(), 1e3 * ranks["median_s"].get<double>());
+}
+
 }  // namespace
 
 std::string trace_info_text(const Trace& trace) {
@@ -34,10 +47,14 @@ std::string trace_info_text(const Trace& trace) {
   out += slowdown.is_null() ? std::string("-\n")
                             : fmt::format("{:.3f} ({} of {} positions slower)\n", slowdown.get<double>(),
                                           count("positions_slower"), count("positions"));
+  if (!info["ranks_together"].is_null()) out += together(info["ranks_together"]);
   for (const Json& rank : info["per_rank"]) {
-    out += fmt::format("  rank {}: {}, {} units, streams {}; collectives: {}\n", rank["rank"].get<std::int64_t>(),
+    out += fmt::format("  rank {}: {}, {} units, streams {}; collectives: {}", rank["rank"].get<std::int64_t>(),
                        rank["device"].get<std::string>(), rank["compute_units"].get<std::int64_t>(),
                        rank["streams"].dump(), kinds(rank["collectives_by_kind"]));
+    if (rank.contains("waiting_in_collectives_s"))
+      out += fmt::format("; {:.3f} ms of waiting in them", 1e3 * rank["waiting_in_collectives_s"].get<double>());
+    out += "\n";
   }
   for (const Json& it : info["per_iteration"]) {
     out +=

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ranges>
 
 #include "sim/error.h"
 
@@ -115,9 +114,9 @@ void TrainingStep::relu(TensorId tensor, std::int64_t elements) {
 
 void TrainingStep::run_backward() {
   phase_ = TrainingPhase::backward;
-  for (const auto& step : std::views::reverse(backward_)) {
-    layer_ = step.layer;
-    step.run();
+  for (auto step = backward_.rbegin(); step != backward_.rend(); ++step) {
+    layer_ = step->layer;
+    step->run();
   }
   backward_.clear();
 }

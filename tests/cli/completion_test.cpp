@@ -104,7 +104,7 @@ std::string completed(const std::string& line) {
 
 TEST(Completion, OfBashKnowsWhereItIs) {
   EXPECT_EQ(completed("weft comp"), "compare completion");
-  EXPECT_EQ(completed("weft import ''"), "kineto");
+  EXPECT_EQ(completed("weft import k"), "kineto");
   EXPECT_EQ(completed("weft list sy"), "systems");
   EXPECT_EQ(completed("weft collective x.json --protocol L"), "LL LL128");
   EXPECT_EQ(completed("weft run x.json --no"), "--no-progress");

@@ -2,9 +2,9 @@
 
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
-#include "traces/gzip.h"
 #include "traces/kineto_import.h"
 #include "traces/kineto_time.h"
+#include "traces/packed_file.h"
 
 namespace weft {
 namespace {

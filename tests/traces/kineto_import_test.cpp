@@ -4,7 +4,7 @@
 
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
-#include "traces/gzip.h"
+#include "traces/packed_file.h"
 
 namespace weft {
 namespace {
@@ -125,9 +125,11 @@ TEST(KinetoImport, TakesSizesFromTheInnermostOperatorThatHasThem) {
       kineto_event("kernel", "add", 7, "170.0", "5.0", gpu_args(7, 3, kSmallLaunch)),
   }));
   const std::vector<TraceOp>& ops = trace.ranks[0].ops;
-  EXPECT_EQ(ops[0].launched_by, (OperatorCall{"aten::addmm", {{2, {32}}, {2, {8, 64}}, {4, {64, 32}}, {0, {}}}}));
-  EXPECT_EQ(ops[1].launched_by, (OperatorCall{"aten::cat", {{0, {4, 2}}, {0, {6, 2}}, {0, {}}}}));
-  EXPECT_FALSE(ops[2].launched_by.has_value());
+  ASSERT_NE(ops[0].launched_by, nullptr);
+  ASSERT_NE(ops[1].launched_by, nullptr);
+  EXPECT_EQ(*ops[0].launched_by, (OperatorCall{"aten::addmm", {{2, {32}}, {2, {8, 64}}, {4, {64, 32}}, {0, {}}}}));
+  EXPECT_EQ(*ops[1].launched_by, (OperatorCall{"aten::cat", {{0, {4, 2}}, {0, {6, 2}}, {0, {}}}}));
+  EXPECT_EQ(ops[2].launched_by, nullptr);
 }
 
 TEST(KinetoImport, ReadsCollectiveArguments) {
@@ -259,10 +261,20 @@ TEST(KinetoImport, OrdersRanksByTheirOwnNumber) {
   EXPECT_THAT(input_error([&] { (void)import_kineto({file(2), file(2)}); }), HasSubstr("each rank once, got rank 2"));
 }
 
-TEST(KinetoImport, ReadsGzip) {
+TEST(KinetoImport, ReadsGzipAndZstd) {
   const TemporaryFolder folder;
-  write_atomically(folder.file("t.json.gz"), kineto_trace(new_events(), kNewHead));
-  EXPECT_EQ(import_kineto({folder.file("t.json.gz")}).ranks[0].ops.size(), 4u);
+  for (const char* name : {"t.json.gz", "t.json.zst"}) {
+    write_atomically(folder.file(name), kineto_trace(new_events(), kNewHead));
+    EXPECT_EQ(import_kineto({folder.file(name)}).ranks[0].ops.size(), 4u) << name;
+  }
+}
+
+// What the profiler adds around the events, much of it, is passed over.
+TEST(KinetoImport, FindsTheEventsAmongOtherKeys) {
+  const TemporaryFolder folder;
+  const std::string head = R"("stackFrames":{"1":{"name":"}]\\\"","parent":[1,[2]]}},"with_stack":1,"traceName":"t",)";
+  const auto file = folder.write("t.json", kineto_trace(new_events(), head + kNewHead));
+  EXPECT_EQ(import_kineto({file}).ranks[0].ops.size(), 4u);
 }
 
 }  // namespace

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# fuzz.sh [SECONDS] [READER]...: builds the readers of traces (kineto, chakra, trace) with clang's libFuzzer and runs
+# each for SECONDS (600). Inputs grow in build/fuzz/corpus/READER; put real files there to begin with.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${1:-600}
+shift || true
+readers=("$@")
+[ ${#readers[@]} -gt 0 ] || readers=(kineto chakra trace)
+
+[ -d build/fuzz ] || cmake --preset fuzz
+cmake --build build/fuzz --target "${readers[@]/%/_fuzzer}"
+for reader in "${readers[@]}"; do
+  corpus=build/fuzz/corpus/$reader
+  mkdir -p "$corpus"
+  build/fuzz/tests/fuzz/"${reader}_fuzzer" -max_total_time="$seconds" -max_len=1048576 -timeout=20 -rss_limit_mb=2048 \
+    -artifact_prefix="build/fuzz/$reader-" "$corpus"
+done

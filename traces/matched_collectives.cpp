@@ -1,0 +1,120 @@
+#include "traces/matched_collectives.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "traces/launch_position.h"
+
+namespace weft {
+namespace {
+
+// A group in an iteration, or where none was recorded the kind.
+using GroupKey = std::tuple<std::string, std::string, std::vector<std::uint32_t>, std::optional<CollectiveKind>>;
+
+GroupKey group_of(const TraceRank& rank, const TraceOp& op) {
+  const TraceCollective& c = *op.collective;
+  const bool known = !c.group_name.empty() || !c.group_ranks.empty();
+  return {op.iteration ? rank.iterations[*op.iteration].name : "", c.group_name, c.group_ranks,
+          known ? std::nullopt : std::optional(c.kind)};
+}
+
+// All of its ranks have what any of them contributed: nobody is done before the last one came.
+bool ends_everywhere(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::barrier:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class Matcher {
+ public:
+  explicit Matcher(const Trace& trace) : trace_(trace), ends_(trace.ranks.size()) {
+    out_.waiting.resize(trace.ranks.size());
+    out_.clock_offset.resize(trace.ranks.size());
+  }
+
+  MatchedCollectives match() {
+    std::map<std::pair<GroupKey, std::uint32_t>, std::vector<MatchedCollective::Member>> meetings;
+    for (std::size_t r = 0; r < trace_.ranks.size(); ++r) {
+      std::map<GroupKey, std::uint32_t> numbers;
+      const std::vector<TraceOp>& ops = trace_.ranks[r].ops;
+      for (std::uint32_t i = 0; i < ops.size(); ++i) {
+        if (ops[i].kind != TraceOpKind::collective) continue;
+        const GroupKey group = group_of(trace_.ranks[r], ops[i]);
+        meetings[{group, numbers[group]++}].push_back({r, i});
+      }
+    }
+    for (auto& [key, members] : meetings) {
+      if (members.size() > 1 && members.size() == recorded_ranks(std::get<2>(key.first)) && same_kind(members))
+        add(key.first, std::move(members));
+      else
+        out_.unmatched += members.size();
+    }
+    std::stable_sort(out_.matched.begin(), out_.matched.end(),
+                     [&](const auto& a, const auto& b) { return op(a.members[0]).start < op(b.members[0]).start; });
+    for (std::size_t r = 0; r < ends_.size(); ++r)
+      if (!ends_[r].empty()) out_.clock_offset[r] = median(std::move(ends_[r]));
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] const TraceOp& op(const MatchedCollective::Member& m) const { return trace_.ranks[m.rank].ops[m.op]; }
+
+  [[nodiscard]] std::size_t recorded_ranks(const std::vector<std::uint32_t>& group) const {
+    if (group.empty()) return trace_.ranks.size();
+    return static_cast<std::size_t>(std::count_if(trace_.ranks.begin(), trace_.ranks.end(), [&](const TraceRank& rank) {
+      return std::find(group.begin(), group.end(), rank.rank) != group.end();
+    }));
+  }
+
+  [[nodiscard]] bool same_kind(const std::vector<MatchedCollective::Member>& members) const {
+    return std::all_of(members.begin(), members.end(),
+                       [&](const auto& m) { return op(m).collective->kind == op(members[0]).collective->kind; });
+  }
+
+  void add(const GroupKey& key, std::vector<MatchedCollective::Member> members) {
+    MatchedCollective c;
+    c.iteration = std::get<0>(key);
+    c.group = std::get<1>(key);
+    c.kind = op(members[0]).collective->kind;
+    std::vector<Time> starts, ends, durations;
+    for (const auto& m : members) {
+      starts.push_back(op(m).start);
+      ends.push_back(op(m).start + op(m).duration);
+      durations.push_back(op(m).duration);
+    }
+    const auto spread = [](const std::vector<Time>& times) {
+      const auto [first, last] = std::minmax_element(times.begin(), times.end());
+      return *last - *first;
+    };
+    c.start_spread = spread(starts);
+    c.end_spread = spread(ends);
+    c.shortest = *std::min_element(durations.begin(), durations.end());
+    c.longest = *std::max_element(durations.begin(), durations.end());
+    c.median = median(durations);
+    const Time end = median(ends);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      out_.waiting[members[i].rank] += durations[i] - c.shortest;
+      if (ends_everywhere(c.kind)) ends_[members[i].rank].push_back(ends[i] - end);
+    }
+    c.members = std::move(members);
+    out_.matched.push_back(std::move(c));
+  }
+
+  const Trace& trace_;
+  MatchedCollectives out_;
+  std::vector<std::vector<Time>> ends_;  // by rank, after the median end
+};
+
+}  // namespace
+
+MatchedCollectives match_collectives(const Trace& trace) { return Matcher(trace).match(); }
+
+}  // namespace weft

@@ -1,0 +1,43 @@
+// The same collective on several ranks: who came late, and what it costs once all are there.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traces/trace.h"
+
+namespace weft {
+
+struct MatchedCollective {
+  struct Member {
+    std::size_t rank;  // index into Trace::ranks
+    std::uint32_t op;
+  };
+
+  std::string iteration;  // its name; empty outside of all
+  std::string group;      // its name; empty when not recorded
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::vector<Member> members;  // ascending by rank
+  Time start_spread;            // between the first start and the last
+  Time end_spread;
+  Time shortest;  // over ranks: of who came last, so what the collective costs
+  Time median;
+  Time longest;
+};
+
+struct MatchedCollectives {
+  std::vector<MatchedCollective> matched;  // in order of the first start
+  std::size_t unmatched = 0;               // operations that not every recorded rank of the group has
+  std::vector<Time> waiting;               // by rank: time within matched collectives beyond the shortest
+  // By rank: how much later its clock is than the others', by the median over collectives that end everywhere at once,
+  // of its end less the median end. Absent where it has none of these.
+  std::vector<std::optional<Time>> clock_offset;
+};
+
+// The n-th collective of a group in an iteration on one rank is the n-th on another; where no group was recorded, the
+// n-th of its kind.
+[[nodiscard]] MatchedCollectives match_collectives(const Trace& trace);
+
+}  // namespace weft
