@@ -58,8 +58,7 @@ TEST_F(JsonStreamTest, DoesNotDependOnWhereTheWindowEnds) {
   std::string skipped = "[0";
   while (skipped.size() < 200'000) skipped += "," + escapes;
   for (std::size_t shift = 0; shift < escapes.size(); ++shift) {
-    JsonStream stream =
-        open("[" + std::string(shift, ' ') + skipped + "], \"" + std::string(150'000, 'x') + "\", 7]");
+    JsonStream stream = open("[" + std::string(shift, ' ') + skipped + "], \"" + std::string(150'000, 'x') + "\", 7]");
     stream.take('[');
     stream.skip_value();
     stream.take(',');
