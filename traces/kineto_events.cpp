@@ -64,6 +64,7 @@ class KinetoReader {
       fail("expected a Kineto trace (an object with \"traceEvents\"), got another JSON value");
     }
     bool found = false;
+    bool has_nodes = false;  // as execution traces of PyTorch and of Chakra have
     std::string key;
     for (bool first = true; stream_.next_key(first, key); first = false) {
       place_ = "/" + key;
@@ -83,10 +84,12 @@ class KinetoReader {
         od::document document = checked(stream_.value());
         base_ = document.get_int64();
       } else {
+        has_nodes = has_nodes || key == "nodes";
         stream_.skip_value();
       }
     }
     place_.clear();
+    if (!found && has_nodes) fail("expected a Kineto trace with \"traceEvents\", got an execution trace (\"nodes\")");
     if (!found) fail("expected a Kineto trace with \"traceEvents\", got a JSON object without");
   }
 

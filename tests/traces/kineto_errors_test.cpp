@@ -78,6 +78,7 @@ TEST(KinetoErrors, SurvivesDamagedFiles) {
 
 TEST(KinetoErrors, RefusesJsonThatIsNoTrace) {
   EXPECT_THAT(error_of("{\"a\": 1}"), HasSubstr("expected a Kineto trace with \"traceEvents\""));
+  EXPECT_THAT(error_of("{\"schema\": \"1.0.1\", \"nodes\": []}"), HasSubstr("got an execution trace"));
   EXPECT_THAT(error_of("{\"traceEvents\": 1}"), HasSubstr("list of events"));
   EXPECT_THAT(error_of("[1, 2]"), HasSubstr("/traceEvents/0"));
 }
