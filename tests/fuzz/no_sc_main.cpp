@@ -1,2 +1,2 @@
 // SystemC's library asks for it. libFuzzer's main() runs.
-int sc_main(int /*argc*/, char* /*argv*/[]) { return 0; }
+extern "C" int sc_main(int /*argc*/, char* /*argv*/[]) { return 0; }
