@@ -25,6 +25,9 @@ class Seen {
 // In so many steps a phase is touched: rounds together, where there are more.
 constexpr std::uint32_t kMostSteps = 8;
 
+// Blocks that are asked for the pages of a kernel: pages are large.
+constexpr std::uint64_t kPageSamples = 64;
+
 template <class Visit>
 void for_slices(const KernelProgram& kernel, std::uint64_t block, Visit&& visit) {
   for (std::uint32_t p = 0; p < kernel.phases(); ++p) {
@@ -70,6 +73,19 @@ L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, 
     }
   }
   return moved;
+}
+
+void touch_pages(const KernelProgram& kernel, const TlbSpec& tlb, L2Cache& l2) {
+  LineAddress last = ~LineAddress{0};
+  const auto lines_of_page = static_cast<LineAddress>(tlb.page / kLineBytes);
+  const std::uint64_t step = std::max<std::uint64_t>(1, kernel.blocks() / kPageSamples);
+  for (std::uint64_t block = 0; block < kernel.blocks(); block += step) {
+    for_slices(kernel, block, [&](std::size_t /*operand*/, const LineStream& slice, bool /*stored*/) {
+      if (slice.lines == 0 || slice.first / lines_of_page == last) return;
+      last = slice.first / lines_of_page;
+      l2.translate(slice.first, 0);
+    });
+  }
 }
 
 std::uint64_t last_blocks_of(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end, std::int64_t& bytes,

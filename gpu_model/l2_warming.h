@@ -17,6 +17,9 @@ namespace weft {
 L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end,
                               std::uint64_t resident, L2Cache& l2);
 
+// The GPU's TLB holds the pages of what the kernel reads and writes. They are under way until L2Cache::rest().
+void touch_pages(const KernelProgram& kernel, const TlbSpec& tlb, L2Cache& l2);
+
 // Slices of operands that have been counted, by their first line.
 using CountedSlices = std::unordered_set<LineAddress>;
 

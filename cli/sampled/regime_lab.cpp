@@ -8,24 +8,12 @@ namespace weft {
 namespace {
 // So exactly is it known which kernel moved what: less than it takes to launch the next one.
 constexpr Time kFlowStep = nanoseconds(500);
-// Blocks that are asked for the pages of a kernel: these are large.
-constexpr std::uint64_t kPageSamples = 64;
-// The GPU's TLB holds the pages of what has run.
-void translate_pages(const KernelProgram& kernel, const TlbSpec& tlb, L2Cache& l2) {
-  LineAddress last = ~LineAddress{0};
-  const auto pages = static_cast<LineAddress>(tlb.page / kLineBytes);
-  const auto visit = [&](const LineStream& stream) {
-    if (stream.lines == 0 || stream.first / pages == last) return;
-    last = stream.first / pages;
-    l2.translate(stream.first, 0);
-  };
-  const std::uint64_t step = std::max<std::uint64_t>(1, kernel.blocks() / kPageSamples);
-  for (std::uint64_t block = 0; block < kernel.blocks(); block += step) {
-    for (std::uint32_t p = 0; p < kernel.phases(); ++p) {
-      const Phase phase = kernel.phase(block, p);
-      for (std::size_t i = 0; i < phase.load_count; ++i) visit(phase.loads.at(i));
-      for (std::size_t i = 0; i < phase.store_count; ++i) visit(phase.stores.at(i));
-    }
+
+void run_to_end_of(OpId op, Gpu& gpu) {
+  while (gpu.times()[op.value].end < 0) {
+    const Time next = gpu.next_activity();
+    WEFT_CHECK(next != Time::max(), "a kernel by itself ends");
+    gpu.advance(next + kFlowStep);
   }
 }
 
@@ -90,7 +78,7 @@ L2Cache RegimeLab::l2_of_addresses(OpId op) const {
     if (before.kind == ProgramOpKind::kernel) {
       const KernelProgram kernel(before.kernel, gpu, before.name);
       touch_blocks(kernel, at->first_block, kernel.blocks(), resident_blocks(gpu, kernel), l2);
-      translate_pages(kernel, gpu.l2.tlb, l2);
+      touch_pages(kernel, gpu.l2.tlb, l2);
     } else if (before.kind == ProgramOpKind::collective && scripts_ != nullptr) {
       touch(before.collective.receive_address, before.collective.bytes.count(), true);
     } else if (before.kind == ProgramOpKind::copy && before.copy.to_device) {
@@ -129,15 +117,11 @@ void RegimeLab::start_flow_at(OpId op) {
   flow_ = std::make_unique<Gpu>(GpuId{0}, config_->system.gpu, work, LinkPorts());
   flow_->set_l2(l2);
   flow_done_ = {};
-  if (first < op.value) flow_done_ = run_to_end_of(OpId{first});
+  if (first < op.value) flow_done_ = flow_to_end_of(OpId{first});
 }
 
-GpuProgress RegimeLab::run_to_end_of(OpId op) {
-  while (flow_->times()[op.value].end < 0) {
-    const Time next = flow_->next_activity();
-    WEFT_CHECK(next != Time::max(), "a kernel by itself ends");
-    flow_->advance(next + kFlowStep);
-  }
+GpuProgress RegimeLab::flow_to_end_of(OpId op) {
+  run_to_end_of(op, *flow_);
   flow_next_ = op.value + 1;
   const HbmStatistics hbm = flow_->l2().hbm_statistics();
   GpuProgress done{0, hbm.read_bytes, hbm.write_bytes, 0, flow_->statistics().unit_seconds_compute};
@@ -149,7 +133,7 @@ GpuProgress RegimeLab::run_to_end_of(OpId op) {
 Regime RegimeLab::kernel(OpId op) {
   start_flow_at(op);
   const SubCycle uncertain = flow_->skip_uncertainty();
-  const GpuProgress done = run_to_end_of(op);
+  const GpuProgress done = flow_to_end_of(op);
   const GpuProgress moved = done.since(flow_done_);
   flow_done_ = done;
   const OpTimes& times = flow_->times()[op.value];
@@ -170,7 +154,7 @@ SubCycle RegimeLab::second_sample(OpId op) {
   work.from = &state;
   Gpu gpu(GpuId{0}, config_->system.gpu, work, LinkPorts());
   gpu.set_l2(l2_of_addresses(op));
-  while (gpu.times()[op.value].end < 0) gpu.advance(gpu.next_activity() + kFlowStep);
+  run_to_end_of(op, gpu);
   memory_transactions_ += gpu.statistics().memory_transactions;
   return gpu.times()[op.value].end - gpu.times()[op.value].start;
 }

@@ -39,7 +39,7 @@ class RegimeLab {
   [[nodiscard]] GpuWork quiet_work();
   [[nodiscard]] HostState state_before(std::uint32_t first) const;
   void start_flow_at(OpId op);
-  GpuProgress run_to_end_of(OpId op);
+  GpuProgress flow_to_end_of(OpId op);
   [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state);
   Regime observed(const Machine& machine, std::uint32_t first, std::uint32_t end);
 

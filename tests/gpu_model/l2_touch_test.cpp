@@ -42,6 +42,49 @@ TEST(L2Touch, WhatWasWrittenGoesToMemoryWhenItMakesRoom) {
   EXPECT_GE(l2.hbm_statistics().write_bytes, all - 4 * 8 * kLineBytes);
 }
 
+TEST(L2Touch, SaysWhatHbmWouldHaveMoved) {
+  L2Cache l2 = cache();
+  EXPECT_EQ(l2.touch({.first = 0, .count = 8}, false).fetched_bytes, 8 * kLineBytes);
+  EXPECT_EQ(l2.touch({.first = 4, .count = 8}, false).fetched_bytes, 4 * kLineBytes);
+  const L2Cache::Touched written = l2.touch({.first = 100, .count = 5}, true);
+  EXPECT_EQ(written.fetched_bytes, 0);
+  EXPECT_EQ(written.written_back_bytes, 0);
+  L2Cache::Touched all;
+  for (LineAddress line = 0; line < 16 * kLinesOfCache; line += 4) {
+    all += l2.touch({.first = 100'000 + line, .count = 4}, false);
+  }
+  EXPECT_EQ(all.fetched_bytes, std::int64_t{16} * kLinesOfCache * kLineBytes);
+  EXPECT_EQ(all.written_back_bytes, 5 * kLineBytes);
+}
+
+// Blocks that run together touch what they write at their end after all that they read.
+TEST(L2Touch, WhatAWaveWritesAtItsEndIsThereLast) {
+  KernelDemand demand = grid_of(8, 32);
+  demand.reads = {{.base = 0, .bytes_per_block = 16 << 10}};        // twice the cache together
+  demand.writes = {{.base = 2 << 20, .bytes_per_block = 1 << 10}};  // an eighth of it
+  demand.write_at_end = true;
+  const KernelProgram kernel(demand, small_gpu(), "partial_sums");
+  L2Cache l2 = cache();
+  touch_blocks(kernel, 0, 8, 8, l2);
+  EXPECT_EQ(fetched(l2, (2 << 20) / kLineBytes, 64), 0U);
+}
+
+TEST(L2Touch, PagesOfAKernelAreTranslated) {
+  GpuSpec gpu = small_gpu();
+  gpu.l2.tlb.entries = 16;
+  gpu.l2.tlb.walks = 1;
+  gpu.l2.tlb.walk_latency_cycles = 700;
+  KernelDemand demand = grid_of(4, 32);
+  demand.reads = {{.base = 0, .bytes_per_block = static_cast<std::uint32_t>(gpu.l2.tlb.page)}};
+  L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
+  touch_pages(KernelProgram(demand, gpu, "pages"), gpu.l2.tlb, l2);
+  l2.rest();
+  EXPECT_EQ(l2.page_table().walks(), 4);
+  const auto line = static_cast<LineAddress>(3 * gpu.l2.tlb.page / kLineBytes);
+  const SubCycle known = l2.translate(line, 0);
+  EXPECT_GE(l2.translate(2 * line, 0), known + cycles(std::int64_t{700}));
+}
+
 // Blocks read a slice of their own of one operand and all of another, and write a third.
 KernelDemand shared_reads() {
   KernelDemand demand;
