@@ -20,6 +20,7 @@ constexpr const char* kExamples = R"(Examples:
   weft sweep configs/sweeps/resnet50_network.json -o out/sweep
   weft collective experiment.json --collective all_reduce --min 1KiB --max 256MiB
   weft report out/run
+  weft capture -o trace.json.gz -- python train.py
   weft import kineto profile.json.gz -o trace.json.gz
   weft trace info trace.json.gz
   weft export perfetto out/run --chrome -o timeline.json
@@ -62,6 +63,7 @@ int run_app(int argc, const char* const* argv) {
   add_sweep_command(app, chosen);
   add_report_command(app, chosen);
   add_collective_command(app, chosen);
+  add_capture_command(app, chosen);
   add_import_command(app, chosen);
   add_export_command(app, chosen);
   add_trace_command(app, chosen);

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "sim/atomic_file.h"
+#include "traces/capture/capture_import.h"
 #include "traces/chakra_import.h"
 #include "traces/kineto_import.h"
 #include "traces/trace_file.h"
@@ -61,6 +62,9 @@ void add_import_command(CLI::App& app, Command& chosen) {
       [](const std::vector<std::filesystem::path>& files, std::vector<std::string>&) { return import_kineto(files); });
   add("chakra", "Chakra execution traces", "Traces, binary or JSON; several files are the ranks of one run",
       "Examples:\n  weft import chakra run.0.et run.1.et -o trace.json.gz", import_chakra);
+  add("capture", "Records of weft capture that it did not join itself",
+      "Folders of records, or their files; all are one run",
+      "Examples:\n  weft import capture trace.json.gz.capture -o trace.json.gz", import_capture);
 }
 
 }  // namespace weft

@@ -17,6 +17,7 @@ void add_compare_command(CLI::App& app, Command& chosen);
 void add_report_command(CLI::App& app, Command& chosen);
 void add_collective_command(CLI::App& app, Command& chosen);
 void add_calibrate_command(CLI::App& app, Command& chosen);
+void add_capture_command(CLI::App& app, Command& chosen);
 void add_import_command(CLI::App& app, Command& chosen);
 void add_export_command(CLI::App& app, Command& chosen);
 void add_trace_command(CLI::App& app, Command& chosen);

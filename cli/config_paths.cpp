@@ -21,4 +21,15 @@ std::filesystem::path config_directory() {
   throw MissingInput(installed.lexically_normal().string());
 }
 
+bool capture_has_cupti() { return WEFT_CAPTURE_HAS_CUPTI != 0; }
+
+std::filesystem::path capture_library() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path installed = fs::read_symlink("/proc/self/exe", error).parent_path() / WEFT_RELATIVE_CAPTURE_LIBRARY;
+  for (const fs::path& candidate : {installed, fs::path(WEFT_CAPTURE_LIBRARY)})
+    if (fs::exists(candidate, error)) return candidate.lexically_normal();
+  throw MissingInput(installed.lexically_normal().string());
+}
+
 }  // namespace weft

@@ -12,4 +12,9 @@ namespace weft {
 // Throws MissingInput when there is none.
 [[nodiscard]] std::filesystem::path config_directory();
 
+// What `weft capture` injects into programs; of the installation, else of the build. Throws MissingInput.
+[[nodiscard]] std::filesystem::path capture_library();
+// Whether it was built with CUPTI, without which no kernel is recorded.
+[[nodiscard]] bool capture_has_cupti();
+
 }  // namespace weft

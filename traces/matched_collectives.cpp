@@ -19,20 +19,6 @@ GroupKey group_of(const TraceRank& rank, const TraceOp& op) {
           known ? std::nullopt : std::optional(c.kind)};
 }
 
-// All of its ranks have what any of them contributed: nobody is done before the last one came.
-bool ends_everywhere(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_to_all:
-    case CollectiveKind::barrier:
-      return true;
-    default:
-      return false;
-  }
-}
-
 class Matcher {
  public:
   explicit Matcher(const Trace& trace) : trace_(trace), ends_(trace.ranks.size()) {
@@ -114,6 +100,19 @@ class Matcher {
 };
 
 }  // namespace
+
+bool ends_everywhere(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::barrier:
+      return true;
+    default:
+      return false;
+  }
+}
 
 MatchedCollectives match_collectives(const Trace& trace) { return Matcher(trace).match(); }
 

@@ -36,6 +36,9 @@ struct MatchedCollectives {
   std::vector<std::optional<Time>> clock_offset;
 };
 
+// All of its ranks have what any of them contributed: nobody is done before the last one came.
+[[nodiscard]] bool ends_everywhere(CollectiveKind kind);
+
 // The n-th collective of a group in an iteration on one rank is the n-th on another; where no group was recorded, the
 // n-th of its kind.
 [[nodiscard]] MatchedCollectives match_collectives(const Trace& trace);

@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/app.h"
+#include "cli/capture_job.h"
+#include "cli/commands.h"
+#include "cli/config_paths.h"
+#include "sim/atomic_file.h"
+#include "sim/error.h"
+#include "traces/capture/capture_import.h"
+#include "traces/trace_file.h"
+#include "traces/trace_info.h"
+
+namespace weft {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CaptureArguments {
+  std::string output;
+  std::vector<std::string> program;
+  bool counters = false;
+  bool keep = false;
+};
+
+void note(const std::string& text) { fmt::print(stderr, "weft: note: {}\n", text); }
+
+void check(const CaptureArguments& arguments) {
+  if (!capture_has_cupti())
+    throw InputError(
+        "weft capture: expected CUPTI of CUDA 13 when weft was built, got none: install the CUDA toolkit, configure "
+        "again (-DCUDAToolkit_ROOT names its folder) and build",
+        ExitCode::input_missing);
+  if (arguments.counters)
+    throw InputError(
+        "--counters: weft cannot record hardware counters yet; without it, times, launches and collectives are",
+        ExitCode::wrong_usage);
+  const fs::path folder = fs::absolute(arguments.output).parent_path();
+  if (!fs::is_directory(folder))
+    throw InputError(arguments.output, "", "expected a folder that is there, got " + folder.string());
+}
+
+// What the records come to. Prints to stderr: stdout is the program's.
+void join(const CaptureArguments& arguments, CaptureJob& job) {
+  std::vector<std::string> notes;
+  try {
+    const Trace trace = import_capture({job.directory()}, notes);
+    for (const std::string& text : notes) note(text);
+    const InterruptsHeld held;
+    write_trace(trace, arguments.output);
+    fmt::print(stderr, "{}", trace_info_text(trace));
+  } catch (const MissingInput&) {
+    job.remove();
+    throw InputError(
+        std::string("weft capture: expected a program that uses a GPU, got one of which no process started CUDA") +
+            (fs::exists("/proc/driver/nvidia/version") ? "" : " (there is no driver of NVIDIA here)"),
+        ExitCode::input_missing);
+  } catch (const InputError&) {
+    for (const std::string& text : notes) note(text);
+    note(fmt::format("the records stay in {}", job.directory().string()));
+    throw;
+  }
+  if (!arguments.keep) job.remove();
+}
+
+int capture(const CaptureArguments& arguments) {
+  check(arguments);
+  CaptureJob job(arguments.output, launched_rank());
+  std::vector<std::string> notes;
+  const auto variables = capture_variables(capture_library(), job.directory(), notes);
+  for (const std::string& text : notes) note(text);
+  int status = 0;
+  try {
+    status = run_program(arguments.program, variables.value_or(Variables()));
+  } catch (const InputError&) {
+    job.remove();
+    throw;
+  }
+  if (!variables) {
+    job.remove();
+    return status;
+  }
+  if (!job.ended()) return status;
+  const int joined = run_guarded([&] {
+    join(arguments, job);
+    return 0;
+  });
+  return status != 0 ? status : joined;
+}
+
+}  // namespace
+
+void add_capture_command(CLI::App& app, Command& chosen) {
+  auto arguments = std::make_shared<CaptureArguments>();
+  CLI::App* command = app.add_subcommand("capture", "Record a real run on GPUs as a trace");
+  command->add_option("PROGRAM", arguments->program, "What to run, with its arguments, behind --")->required();
+  command->add_option("-o,--output", arguments->output, "Trace to write; packed when it ends in .gz or .zst")
+      ->required();
+  command->add_flag("--counters", arguments->counters, "Hardware counters of kernels; not built yet");
+  command->add_flag("--keep", arguments->keep, "Keep the records that the trace was joined from");
+  command->footer(
+      "The exit code is the program's, or, where that is 0, of joining its records.\n"
+      "Examples:\n"
+      "  weft capture -o trace.json.gz -- python train.py\n"
+      "  weft capture -o trace.json.gz -- torchrun --nproc-per-node 8 train.py\n"
+      "  srun -n 16 weft capture -o trace.json.gz -- python train.py");
+  command->callback([arguments, &chosen] { chosen = [arguments] { return capture(*arguments); }; });
+}
+
+}  // namespace weft

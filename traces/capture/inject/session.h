@@ -1,0 +1,19 @@
+// The capture of this process. Whoever comes first opens it: the driver, which loads the library for CUDA's sake
+// (CUDA_INJECTION64_PATH), NCCL (NCCL_PROFILER_PLUGIN), or a call of NCCL that the preloaded library stands before.
+#pragma once
+
+#include "traces/capture/inject/writer.h"
+
+namespace weft::capture {
+
+// nullptr: there is nothing to capture for (kDirectoryVariable is not set), the file cannot be written, the process is
+// ending, or it is a fork of the one that is captured. Cheap after the first call.
+[[nodiscard]] Writer* session();
+
+// Runs before the file is closed, when the process ends in order.
+void at_session_end(void (*function)());
+
+// A line on stderr, "weft capture: ...", and into the file, for `weft capture` to repeat.
+void tell_user(const char* message);
+
+}  // namespace weft::capture

@@ -1,0 +1,82 @@
+// The thread that turns what CUPTI and NCCL tell into a capture file, so that the program's own threads only hand over.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "traces/capture/inject/record_file.h"
+
+namespace weft::capture {
+
+inline constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+// 64 MiB: a program that launches 200,000 kernels a second fills some 40 MiB/s of CUPTI's records.
+inline constexpr std::size_t kMostBuffers = 64;
+// Records of the program's threads (NCCL, graphs) until the writer takes them.
+inline constexpr std::size_t kPendingBytes = std::size_t{256} << 10;
+
+// What the writer needs of CUPTI; tests bring their own.
+struct ActivitySource {
+  // Turns the records in a filled buffer into records of the file.
+  void (*convert)(const std::uint8_t* buffer, std::size_t valid_bytes, RecordFile& file) = nullptr;
+  // Asks for what is complete; called once a second.
+  void (*flush)() = nullptr;
+  // Records lost since the last call.
+  std::uint64_t (*dropped)() = nullptr;
+};
+
+// Memory is bounded: what does not fit is lost and counted, never waited for.
+class Writer {
+ public:
+  explicit Writer(int descriptor);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // Before any buffer is asked for.
+  void set_source(const ActivitySource& source);
+
+  // An empty buffer of kBufferBytes, aligned to 8; nullptr when all are on their way.
+  std::uint8_t* take_buffer();
+  // `buffer` is from take_buffer(). Without valid bytes it is only given back.
+  void give_buffer(std::uint8_t* buffer, std::size_t valid_bytes);
+
+  // Any thread.
+  template <class Record>
+  void put(const Record& record) {
+    put_bytes(&record, sizeof(Record));
+  }
+  void note(const char* message);
+
+  // Writes all that was handed over, and the end. Nothing may be handed over afterwards.
+  void finish();
+
+ private:
+  struct Filled {
+    std::uint8_t* buffer;
+    std::size_t bytes;
+  };
+
+  void put_bytes(const void* record, std::size_t bytes);
+  void run();
+  void write_pending(std::unique_lock<std::mutex>& lock);
+
+  RecordFile file_;
+  ActivitySource source_;
+  std::mutex mutex_;
+  std::condition_variable work_;
+  bool stop_ = false;
+  std::vector<std::unique_ptr<std::uint64_t[]>> buffers_;
+  std::vector<std::uint8_t*> free_;
+  std::array<Filled, kMostBuffers> filled_;  // a ring
+  std::size_t first_filled_ = 0, filled_count_ = 0;
+  std::vector<char> pending_, writing_;
+  std::uint64_t dropped_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace weft::capture
