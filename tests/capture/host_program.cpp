@@ -33,6 +33,16 @@ int start_cuda() {
   return kFine;
 }
 
+// On the tests' own driver and CUPTI.
+int run_kernels(const char* driver, const char* count) {
+  dlopen(driver, RTLD_NOW);
+  if (start_cuda() != kFine) return 1;
+  void* cupti = open_library("WEFT_CAPTURE_CUPTI");
+  auto* run = reinterpret_cast<void (*)(std::uint64_t)>(dlsym(cupti, "fake_cupti_run"));
+  run(std::strtoull(count, nullptr, 10));
+  return 0;
+}
+
 // The interface of NCCL's profiler plugins as plugins/profiler/README.md and its example declare it, written down
 // again here, so that the library's own declaration is held to something.
 struct EventV4 {
@@ -163,6 +173,7 @@ int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   std::puts("hello");
   if (mode == "cuda") return start_cuda();
+  if (mode == "kernels") return run_kernels(argv[2], argv[3]);
   if (mode == "profile-v4") return profile_v4();
   if (mode == "profile-v5") return profile_v5("ncclProfiler_v5");
   if (mode == "profile-v6") return profile_v5("ncclProfiler_v6");

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 #include <unordered_map>
 
 #include "traces/capture/capture_file.h"
+#include "traces/capture/nvtx_range.h"
 #include "traces/kineto_names.h"
 
 namespace weft {
@@ -24,50 +24,6 @@ namespace {
 // Later times are damage: 2262 is beyond what nanoseconds in 63 bits can name.
 constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;
 constexpr std::int64_t kClockTolerance = 1000;  // ns: CUPTI fits the GPU's clock to the host's; UNSOURCED
-constexpr std::string_view kModule = "nn.Module: ";
-
-// What a range marks, by its name: "layer: NAME" a module; "iteration 3", "step 3" an iteration; the names of
-// torch.autograd.profiler.emit_nvtx ("aten::conv2d, seq = 7, ...") an operator; all others are annotations.
-struct Range {
-  KinetoCategory category = KinetoCategory::annotation;
-  std::string name;
-  std::int64_t sequence = -1;
-};
-
-std::optional<std::string_view> iteration_number(std::string_view name) {
-  const std::string words = lower(name);
-  for (const std::string_view word : {"iteration", "step", "iter"}) {
-    if (!words.starts_with(word)) continue;
-    const std::size_t digits = words.find_first_not_of(" :#_", word.size());
-    if (digits == std::string::npos || digits == 0) return std::nullopt;
-    if (words.find_first_not_of("0123456789", digits) == std::string::npos) return name.substr(digits);
-  }
-  return std::nullopt;
-}
-
-Range range_of(std::string_view name) {
-  Range range{KinetoCategory::annotation, std::string(name), -1};
-  for (const std::string_view prefix : {kModule, std::string_view("layer: ")}) {
-    if (!name.starts_with(prefix)) continue;
-    range.category = KinetoCategory::module;
-    range.name = std::string(kModule) + std::string(name.substr(prefix.size()));
-    return range;
-  }
-  if (const auto number = iteration_number(name)) {
-    range.name = "ProfilerStep#" + std::string(*number);
-    return range;
-  }
-  const std::size_t comma = name.find(", seq = ");
-  const std::string_view plain = name.substr(0, comma);
-  if (comma != std::string_view::npos) {
-    const char* digits = name.data() + comma + 8;
-    std::from_chars(digits, name.data() + name.size(), range.sequence);
-  }
-  if (comma == std::string_view::npos && plain.find("::") == std::string_view::npos) return range;
-  range.category = KinetoCategory::cpu_operator;
-  range.name = std::string(plain.substr(0, plain.find(", op_id")));
-  return range;
-}
 
 class ProcessReader {
  public:
@@ -254,7 +210,7 @@ class ProcessReader {
 
   void add_range(const OpenRange& open, std::uint64_t end) {
     if (!possible(open.start, end)) return;
-    const Range range = range_of(open.name);
+    const NvtxRange range = nvtx_range(open.name);
     KinetoEvent& event = add(range.category, range.name, open.start, end);
     event.thread = open.thread;
     event.sequence = range.sequence;

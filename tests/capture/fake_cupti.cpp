@@ -1,0 +1,138 @@
+// Stands for CUPTI where there is no GPU: records of kernels that never ran, in buffers as CUPTI fills them. The variable
+// FAKE_CUPTI makes it fail: "busy", another profiler is there; "forbidden", the user may not profile.
+#include <cupti.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace {
+
+CUpti_CallbackFunc on_callback;
+CUpti_BuffersCallbackRequestFunc on_request;
+CUpti_BuffersCallbackCompleteFunc on_complete;
+std::uint8_t* buffer;
+std::size_t buffer_bytes, used;
+std::size_t dropped;
+
+bool asked_to(const char* what) {
+  const char* mode = std::getenv("FAKE_CUPTI");
+  return mode != nullptr && std::string_view(mode) == what;
+}
+
+void complete() {
+  if (buffer != nullptr) on_complete(nullptr, 0, buffer, buffer_bytes, used);
+  buffer = nullptr;
+  used = 0;
+}
+
+template <class Activity>
+void add(const Activity& activity) {
+  if (buffer != nullptr && used + sizeof(Activity) > buffer_bytes) complete();
+  if (buffer == nullptr) {
+    std::size_t most = 0;
+    on_request(&buffer, &buffer_bytes, &most);
+  }
+  if (buffer == nullptr) {
+    ++dropped;
+    return;
+  }
+  std::memcpy(buffer + used, &activity, sizeof(Activity));
+  used += sizeof(Activity);
+}
+
+}  // namespace
+
+extern "C" {
+
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc callback, void*,
+                              CUpti_SubscriberParams* parameters) {
+  on_callback = callback;
+  if (!asked_to("busy")) return CUPTI_SUCCESS;
+  std::strncpy(parameters->oldSubscriberName, "Nsight Systems", parameters->oldSubscriberSize - 1);
+  return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+}
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) { return CUPTI_SUCCESS; }
+CUptiResult cuptiEnableCallback(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId) {
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
+  *text = result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" : "another error";
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t call, const char** name) {
+  *name = domain == CUPTI_CB_DOMAIN_RUNTIME_API && call == 211 ? "cudaLaunchKernel_v7000" : "cudaOther_v3020";
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetGraphNodeId(CUgraphNode node, std::uint64_t* id) {
+  *id = reinterpret_cast<std::uint64_t>(node);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiSetThreadIdType(CUpti_ActivityThreadIdType) { return CUPTI_SUCCESS; }
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
+                                           CUpti_BuffersCallbackCompleteFunc completed) {
+  on_request = request;
+  on_complete = completed;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityRegisterTimestampCallback(CUpti_TimestampCallbackFunc) { return CUPTI_SUCCESS; }
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind) {
+  return asked_to("forbidden") ? CUPTI_ERROR_INSUFFICIENT_PRIVILEGES : CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId, std::uint8_t) { return CUPTI_SUCCESS; }
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId, std::uint8_t) { return CUPTI_SUCCESS; }
+CUptiResult cuptiActivityEnableLatencyTimestamps(std::uint8_t) { return CUPTI_SUCCESS; }
+CUptiResult cuptiActivityGetNextRecord(std::uint8_t* records, std::size_t bytes, CUpti_Activity** record) {
+  std::uint8_t* next = records;
+  if (*record != nullptr)
+    next = reinterpret_cast<std::uint8_t*>(*record) + ((*record)->kind == CUPTI_ACTIVITY_KIND_RUNTIME
+                                                           ? sizeof(CUpti_ActivityAPI)
+                                                           : sizeof(CUpti_ActivityKernel10));
+  if (next >= records + bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = reinterpret_cast<CUpti_Activity*>(next);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t, std::size_t* count) {
+  *count = dropped;
+  dropped = 0;
+  return CUPTI_SUCCESS;
+}
+// What is not full stays until the end: another thread may be filling it.
+CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
+  if (flag == CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) complete();
+  return CUPTI_SUCCESS;
+}
+int InitializeInjectionNvtx2(const void* (*)(std::uint32_t)) { return 1; }
+
+// Kernels of 8 us every 10 us on one stream, with their launches, and an edge between two nodes of a graph.
+void fake_cupti_run(std::uint64_t kernels) {
+  for (std::uint64_t i = 0; i < kernels; ++i) {
+    const std::uint64_t time = 1'700'000'000'000'000'000 + i * 10'000;
+    CUpti_ActivityAPI call{};
+    call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+    call.cbid = 211;
+    call.start = time;
+    call.end = time + 2000;
+    call.threadId = 1;
+    call.correlationId = static_cast<std::uint32_t>(i + 1);
+    add(call);
+    CUpti_ActivityKernel10 kernel{};
+    kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+    kernel.start = time + 3000;
+    kernel.end = time + 11'000;
+    kernel.streamId = 7;
+    kernel.gridX = kernel.gridY = kernel.gridZ = kernel.blockY = kernel.blockZ = 1;
+    kernel.blockX = 128;
+    kernel.correlationId = call.correlationId;
+    kernel.name = i % 2 == 0 ? "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
+                             : "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1";
+    add(kernel);
+  }
+  CUpti_GraphData graph{};
+  graph.node = reinterpret_cast<CUgraphNode>(1);
+  graph.dependency = reinterpret_cast<CUgraphNode>(2);
+  CUpti_ResourceData resource{};
+  resource.resourceDescriptor = &graph;
+  on_callback(nullptr, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED, &resource);
+}
+}
