@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# fuzz.sh [SECONDS] [READER]...: builds the readers of traces (kineto, chakra, trace) with clang's libFuzzer and runs
+# fuzz.sh [SECONDS] [READER]...: builds the readers of traces (kineto, chakra, trace, capture) with clang's libFuzzer and runs
 # each for SECONDS (600). Inputs grow in build/fuzz/corpus/READER; put real files there to begin with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 seconds=${1:-600}
 shift || true
 readers=("$@")
-[ ${#readers[@]} -gt 0 ] || readers=(kineto chakra trace)
+[ ${#readers[@]} -gt 0 ] || readers=(kineto chakra trace capture)
 
 [ -d build/fuzz ] || cmake --preset fuzz
 cmake --build build/fuzz --target "${readers[@]/%/_fuzzer}"

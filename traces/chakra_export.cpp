@@ -171,6 +171,9 @@ class RankWriter {
     a.set("group_size", std::int64_t{op.collective->group_size});
     if (!op.collective->group_ranks.empty()) a.set("group_ranks", integers(op.collective->group_ranks));
     text("group_name", op.collective->group_name);
+    text("algorithm", op.collective->algorithm);
+    text("protocol", op.collective->protocol);
+    if (op.collective->channels != 0) a.set("channels", std::int64_t{op.collective->channels});
   }
 
   const Trace& trace_;

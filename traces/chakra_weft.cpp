@@ -127,6 +127,9 @@ class RankReader {
     c.group_size = u32(a.integer("group_size", 0), "group_size");
     c.group_ranks = numbers(a, "group_ranks");
     c.group_name = a.text("group_name");
+    c.algorithm = a.text("algorithm");
+    c.protocol = a.text("protocol");
+    c.channels = u32(a.integer("channels", 0), "channels");
     return c;
   }
 

@@ -22,6 +22,10 @@ struct TraceCollective {
   std::uint32_t group_size = 0;
   std::vector<std::uint32_t> group_ranks;
   std::string group_name;
+  // How the library did it, where it was asked (weft capture); else empty and 0.
+  std::string algorithm{};  // as NCCL names it: "RING", "NVLS"
+  std::string protocol{};   // "SIMPLE"
+  std::uint32_t channels = 0;
 };
 
 struct TraceOp {

@@ -202,7 +202,8 @@ class TraceReader : private TraceJson {
     for (const element row : rows) {
       const std::string here = place + "/" + std::to_string(index++);
       const array values = as_list(row, here);
-      if (values.size() != 7) fail(here, "expected 7 values, got " + std::to_string(values.size()));
+      if (values.size() != 7 && values.size() != 10)
+        fail(here, "expected 7 or 10 values, got " + std::to_string(values.size()));
       const auto at = [&](std::size_t i) { return values.at(i).value(); };
       TraceOp& op = op_at(ops, at(0), here + "/0");
       if (op.collective) fail(here, "expected one row for each collective, got a second one");
@@ -215,6 +216,11 @@ class TraceReader : private TraceJson {
       for (const std::int64_t rank : integers(as_list(at(5), here + "/5"), here + "/5", 0, kMaxId))
         c.group_ranks.push_back(static_cast<std::uint32_t>(rank));
       c.group_name = string_at(as_integer(at(6), here + "/6", 0, kMaxId), here + "/6");
+      if (values.size() == 10) {
+        c.algorithm = string_at(as_integer(at(7), here + "/7", 0, kMaxId), here + "/7");
+        c.protocol = string_at(as_integer(at(8), here + "/8", 0, kMaxId), here + "/8");
+        c.channels = static_cast<std::uint32_t>(as_integer(at(9), here + "/9", 0, kMaxId));
+      }
       op.collective = std::move(c);
     }
   }

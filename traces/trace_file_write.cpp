@@ -128,10 +128,12 @@ class Writer {
   }
 
   std::string collective_row(std::size_t op, const TraceCollective& c) {
-    return fmt::format("[{},{},{},{},{},[{}],{}]", op, string_index(to_string(c.kind)),
-                       c.elements ? std::to_string(*c.elements) : "null",
-                       c.type ? std::to_string(string_index(to_string(*c.type))) : "null", c.group_size,
-                       fmt::join(c.group_ranks, ","), string_index(c.group_name));
+    const std::string row = fmt::format("[{},{},{},{},{},[{}],{}", op, string_index(to_string(c.kind)),
+                                        c.elements ? std::to_string(*c.elements) : "null",
+                                        c.type ? std::to_string(string_index(to_string(*c.type))) : "null",
+                                        c.group_size, fmt::join(c.group_ranks, ","), string_index(c.group_name));
+    if (c.algorithm.empty() && c.protocol.empty() && c.channels == 0) return row + "]";
+    return row + fmt::format(",{},{},{}]", string_index(c.algorithm), string_index(c.protocol), c.channels);
   }
 
   const Trace& trace_;

@@ -101,8 +101,8 @@ TEST_F(CaptureCommand, BesideAnotherProfilerTheProgramRunsWithout) {
 }
 
 TEST_F(CaptureCommand, KeepsWhatTheUserPreloads) {
-  const Ran ran = run("sh -c 'echo $LD_PRELOAD; echo $NCCL_PROFILER_PLUGIN'",
-                      "LD_PRELOAD=/none.so NCCL_PROFILER_PLUGIN=mine");
+  const Ran ran =
+      run("sh -c 'echo $LD_PRELOAD; echo $NCCL_PROFILER_PLUGIN'", "LD_PRELOAD=/none.so NCCL_PROFILER_PLUGIN=mine");
   EXPECT_THAT(ran.output, HasSubstr("libweft_capture.so:/none.so\nmine\n"));
   EXPECT_THAT(ran.errors, HasSubstr("NCCL_PROFILER_PLUGIN is mine"));
 }

@@ -159,6 +159,9 @@ TEST_F(CaptureImport, CollectivesHaveWhatNcclSaid) {
   EXPECT_EQ(all_reduce.collective->type, DataType::fp32);
   EXPECT_EQ(all_reduce.collective->group_size, 8u);
   EXPECT_EQ(all_reduce.collective->group_name, "000000000000beef");
+  EXPECT_EQ(all_reduce.collective->algorithm, "RING");
+  EXPECT_EQ(all_reduce.collective->protocol, "SIMPLE");
+  EXPECT_EQ(all_reduce.collective->channels, 12u);
   EXPECT_EQ(trace.ranks[0].ops[1].collective->elements, 4000);  // of the input: 8 parts of 500
   EXPECT_THAT(notes, ElementsAre(HasSubstr("1 of 8 ranks were captured; without rank 1, 2")));
 }
@@ -275,7 +278,11 @@ TEST_F(CaptureImport, RanksOfAJobMakeOneTraceOnOneClock) {
     EXPECT_THAT(trace.ranks[0].ops[2].collective->group_ranks, ElementsAre(0u, 1u));
     EXPECT_THAT(notes, ElementsAre(HasSubstr("clocks of ranks were moved by up to 3000.")));
     write_trace(trace, folder.file("trace.json.gz"));
-    EXPECT_EQ(read_trace(folder.file("trace.json.gz")).ranks[3].ops.size(), trace.ranks[3].ops.size());
+    const Trace read = read_trace(folder.file("trace.json.gz"));
+    EXPECT_EQ(read.ranks[3].ops.size(), trace.ranks[3].ops.size());
+    EXPECT_EQ(read.ranks[3].ops[2].collective->algorithm, "RING");
+    EXPECT_EQ(read.ranks[3].ops[2].collective->protocol, "SIMPLE");
+    EXPECT_EQ(read.ranks[3].ops[2].collective->channels, 12u);
   }
 }
 

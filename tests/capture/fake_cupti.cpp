@@ -1,5 +1,5 @@
-// Stands for CUPTI where there is no GPU: records of kernels that never ran, in buffers as CUPTI fills them. The variable
-// FAKE_CUPTI makes it fail: "busy", another profiler is there; "forbidden", the user may not profile.
+// Stands for CUPTI where there is no GPU: records of kernels that never ran, in buffers as CUPTI fills them. The
+// variable FAKE_CUPTI makes it fail: "busy", another profiler is there; "forbidden", the user may not profile.
 #include <cupti.h>
 
 #include <cstdlib>
@@ -85,9 +85,9 @@ CUptiResult cuptiActivityEnableLatencyTimestamps(std::uint8_t) { return CUPTI_SU
 CUptiResult cuptiActivityGetNextRecord(std::uint8_t* records, std::size_t bytes, CUpti_Activity** record) {
   std::uint8_t* next = records;
   if (*record != nullptr)
-    next = reinterpret_cast<std::uint8_t*>(*record) + ((*record)->kind == CUPTI_ACTIVITY_KIND_RUNTIME
-                                                           ? sizeof(CUpti_ActivityAPI)
-                                                           : sizeof(CUpti_ActivityKernel10));
+    next =
+        reinterpret_cast<std::uint8_t*>(*record) +
+        ((*record)->kind == CUPTI_ACTIVITY_KIND_RUNTIME ? sizeof(CUpti_ActivityAPI) : sizeof(CUpti_ActivityKernel10));
   if (next >= records + bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
   *record = reinterpret_cast<CUpti_Activity*>(next);
   return CUPTI_SUCCESS;

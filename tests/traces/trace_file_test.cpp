@@ -53,7 +53,8 @@ Trace small_trace() {
   collective.issued = Time(4);
   collective.iteration = 1;
   collective.phase = TrainingPhase::backward;
-  collective.collective = TraceCollective{CollectiveKind::all_reduce, 25'557'032, DataType::bf16, 2, {1, 3}, "group 0"};
+  collective.collective = TraceCollective{
+      CollectiveKind::all_reduce, 25'557'032, DataType::bf16, 2, {1, 3}, "group 0", "RING", "LL128", 24};
   collective.waits = {0, 1};
   TraceOp old_collective = collective;
   old_collective.collective = TraceCollective{};
@@ -100,6 +101,9 @@ void expect_equal(const TraceOp& a, const TraceOp& b) {
   EXPECT_EQ(a.collective->group_size, b.collective->group_size);
   EXPECT_EQ(a.collective->group_ranks, b.collective->group_ranks);
   EXPECT_EQ(a.collective->group_name, b.collective->group_name);
+  EXPECT_EQ(a.collective->algorithm, b.collective->algorithm);
+  EXPECT_EQ(a.collective->protocol, b.collective->protocol);
+  EXPECT_EQ(a.collective->channels, b.collective->channels);
 }
 
 TEST(TraceFile, RoundTripsExactly) {

@@ -80,6 +80,9 @@ class RankJoiner {
     const auto parts = static_cast<std::int64_t>(of_a_part ? ranks : 1);
     if (captured.count <= static_cast<std::uint64_t>(kMostElementsMoved) && parts > 0)
       collective.elements = static_cast<std::int64_t>(captured.count) * parts;
+    collective.algorithm = captured.algorithm;
+    collective.protocol = captured.protocol;
+    collective.channels = captured.channels;
     if (captured.type < kNcclTypes.size()) collective.type = kNcclTypes[captured.type];
     if (captured.communicator == 0 || ranks == 0 || ranks > static_cast<std::uint32_t>(kMaxWorld)) return;
     collective.group_size = peer ? 2 : ranks;

@@ -35,7 +35,7 @@ std::int32_t number_in(std::initializer_list<const char*> variables) {
   return -1;
 }
 
-// Not deleted: other threads may still be in a callback.
+// Once. Not deleted: other threads may still be in a callback.
 void end_session() {
   Writer* writer = open_session.load();
   if (writer == nullptr) return;
@@ -85,7 +85,11 @@ Writer* session() {
   return open_session.load();
 }
 
-void at_session_end(void (*function)()) { before_end = function; }
+// Handlers run last come, first served: this one before those of libraries that were opened since the session.
+void at_session_end(void (*function)()) {
+  before_end = function;
+  std::atexit(end_session);
+}
 
 void tell_user(const char* message) {
   std::fprintf(stderr, "weft capture: %s\n", message);
