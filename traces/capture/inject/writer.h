@@ -14,7 +14,7 @@
 namespace weft::capture {
 
 inline constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
-// 64 MiB: a program that launches 200,000 kernels a second fills some 40 MiB/s of CUPTI's records.
+// 64 MiB: a program that launches 200,000 kernels a second fills some 50 MiB/s of CUPTI's records.
 inline constexpr std::size_t kMostBuffers = 64;
 // Records of the program's threads (NCCL, graphs) until the writer takes them.
 inline constexpr std::size_t kPendingBytes = std::size_t{256} << 10;
