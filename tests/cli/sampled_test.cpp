@@ -101,6 +101,17 @@ TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
   }
 }
 
+// The root of a tree is through long before its leaves.
+TEST_F(Sampled, ACollectiveLastsUntilTheLastGpuIsThrough) {
+  const std::string tree = R"({"system": {"base": "hgx-h100", "max_gpus": 4, "switch_reduce": null,
+      "network": {"topology": "torus", "dimensions": [2, 2], "lanes": 9, "link": {"bandwidth_GBps": 0.78125}}},
+    "workload": {"collective": "all_reduce", "bytes": 400000}, "all_reduce": {"algorithm": "tree"}})";
+  const Json cycle = run(tree, "--fidelity cycle");
+  const Json sampled = run(tree, "--fidelity sampled");
+  expect_near(sampled, cycle, "/collectives/0/end_s", 0.1);
+  expect_near(sampled, cycle, "/iteration/time_s", 0.1);
+}
+
 TEST_F(Sampled, SimulatesEachGpuWhereTheyDiffer) {
   const std::string mesh = R"({"system": "dgx1-v100", "gpus": 8,
     "workload": {"collective": "all_reduce", "bytes": 262144}})";
