@@ -134,8 +134,8 @@ class AloneRun {
 
 bool same_kernels(const Program& a, const Program& b) {
   return std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), [](const ProgramOp& x, const ProgramOp& y) {
-    return x.kind == y.kind &&
-           (x.kind != ProgramOpKind::kernel || (x.kernel == y.kernel && x.measured_alone == y.measured_alone));
+    return x.kind == y.kind && (x.kind != ProgramOpKind::kernel ||
+                                (same_demand(x.kernel, y.kernel) && x.measured_alone == y.measured_alone));
   });
 }
 

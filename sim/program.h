@@ -72,7 +72,6 @@ struct KernelDemand {
   // Fitted by calibration from the kernel's time alone, never from an overlapped time. Both neutral by default.
   double extra_cycles_per_block = 0;  // pipe cycles beyond the flops: instruction overhead, dependencies
   double memory_scale = 1;            // on bytes, where the guess of the bytes was too high
-  bool operator==(const KernelDemand&) const = default;
 };
 
 enum class CollectiveKind {

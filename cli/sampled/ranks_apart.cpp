@@ -31,6 +31,7 @@ class RanksApart {
       : config_(config), programs_(programs), scripts_(scripts), result_(result), guessed_(programs) {
     for (const Program& program : programs_) {
       in_detail_.emplace_back(program.ops.size(), false);
+      fitted_.emplace_back(program.ops.size(), false);
       AlonePass& pass = alone_.passes.emplace_back();
       pass.fits.resize(program.ops.size());
       pass.undisturbed.durations.resize(program.ops.size());
@@ -43,6 +44,10 @@ class RanksApart {
   }
 
   void run(const std::function<void(double, const std::string&)>& progress) {
+    if (const auto& trace = std::get<TraceWorkload>(config_.workload); !trace.demands.empty()) {
+      const std::span<const Program> kinds = distinct_kernels(guessed_);
+      read_ = read_demands(trace.demands, demands_origin(trace, config_.system, kinds), kinds);
+    }
     times_ = collective_times(config_, programs_);
     fit(in_detail_);
     int runs = 1;
@@ -68,31 +73,36 @@ class RanksApart {
     alone_.passes[gpu].undisturbed.durations[op] = fit.alone;
   }
 
-  // Gives the kernels in `wanted` the demands with which they take what they took alone.
-  void fit(const Marks& wanted) {
-    const auto& trace = std::get<TraceWorkload>(config_.workload);
-    if (!trace.demands.empty() && read_.empty()) {
-      const std::span<const Program> all = distinct_kernels(guessed_);
-      read_ = read_demands(trace.demands, demands_origin(trace, config_.system, all), all);
+  // Gives the kernels in `wanted` the demands with which they take what they took alone. GPUs with the same kernels
+  // share the fits.
+  void fit(Marks wanted) {
+    const std::size_t kinds = distinct_kernels(guessed_).size();
+    for (std::size_t g = kinds; g < wanted.size(); ++g) {
+      for (std::size_t o = 0; o < wanted[g].size(); ++o) wanted[0][o] = wanted[0][o] || wanted[g][o];
     }
-    std::vector<Program> parts(programs_.size());  // the wanted kernels alone, behind each other
-    std::vector<std::vector<std::size_t>> places(programs_.size());
-    each_op([&](std::size_t g, std::size_t o, const ProgramOp& op) {
-      if (op.kind != ProgramOpKind::kernel || !wanted[g][o]) return;
-      parts[g].ops.push_back(op);
-      parts[g].ops.back().waits.clear();
-      places[g].push_back(o);
-    });
-    std::vector<std::vector<DemandFit>> fits;
-    if (read_.empty()) {
-      fits = run_kernels_alone(parts, config_.system.gpu, config_.threads, {}, result_.engine.memory_transactions);
+    std::vector<Program> parts(kinds);  // the wanted kernels alone, behind each other
+    std::vector<std::vector<std::size_t>> places(kinds);
+    for (std::size_t k = 0; k < kinds; ++k) {
+      for (std::size_t o = 0; o < wanted[k].size(); ++o) {
+        const ProgramOp& op = guessed_[k].ops[o];
+        if (op.kind != ProgramOpKind::kernel || !wanted[k][o] || fitted_[k][o]) continue;
+        fitted_[k][o] = true;
+        parts[k].ops.push_back(op);
+        places[k].push_back(o);
+      }
     }
-    for (std::size_t g = 0; g < places.size(); ++g) {
-      for (std::size_t i = 0; i < places[g].size(); ++i) {
-        const std::size_t o = places[g][i];
-        const DemandFit& found = read_.empty() ? fits[g][i] : read_[read_.size() == 1 ? 0 : g][o];
-        know(g, o, found);
-        apply(found, programs_[g].ops[o].kernel);
+    const std::vector<std::vector<DemandFit>> found =
+        read_.empty()
+            ? run_kernels_alone(parts, config_.system.gpu, config_.threads, {}, result_.engine.memory_transactions)
+            : std::vector<std::vector<DemandFit>>();
+    for (std::size_t g = 0; g < programs_.size(); ++g) {
+      const std::size_t k = kinds == 1 ? 0 : g;
+      for (std::size_t i = 0; i < places[k].size(); ++i) {
+        const std::size_t o = places[k][i];
+        const DemandFit& fit = read_.empty() ? found[k][i] : read_[k][o];
+        know(g, o, fit);
+        programs_[g].ops[o].kernel = guessed_[g].ops[o].kernel;
+        apply(fit, programs_[g].ops[o].kernel);
       }
     }
   }
@@ -206,10 +216,10 @@ class RanksApart {
   std::vector<Program>& programs_;
   const Scripts& scripts_;
   RunResult& result_;
-  std::vector<Program> guessed_;  // with their demands before any fit
-  std::vector<std::vector<DemandFit>> read_;
+  std::vector<Program> guessed_;              // with their demands before any fit
+  std::vector<std::vector<DemandFit>> read_;  // from a file; empty: searched for
   std::map<CollectiveSignature, CollectiveTime> times_;
-  Marks in_detail_;
+  Marks in_detail_, fitted_;
   AlonePasses alone_;  // one for each GPU
   std::vector<Program> stand_ins_;
   std::optional<Scripts> stand_in_scripts_;

@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "gpu_model/calibration.h"
 #include "gpu_model/folded_programs.h"
 
 namespace weft {
@@ -19,7 +20,7 @@ bool same(const CollectiveDemand& a, const CollectiveDemand& b) {
 
 bool same(const ProgramOp& a, const ProgramOp& b) {
   return a.kind == b.kind && a.stream == b.stream && a.waits == b.waits && a.host_delay == b.host_delay &&
-         a.start_delay == b.start_delay && a.kernel == b.kernel && same(a.collective, b.collective) &&
+         a.start_delay == b.start_delay && same_demand(a.kernel, b.kernel) && same(a.collective, b.collective) &&
          a.copy.bytes == b.copy.bytes && a.copy.to_device == b.copy.to_device && a.copy.address == b.copy.address;
 }
 
