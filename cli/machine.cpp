@@ -195,6 +195,14 @@ void Machine::build_switches() {
   }
 }
 
+std::vector<GpuId> Machine::members(std::size_t group, GpuId sender) const {
+  const std::uint32_t per_node = fabric_->network().gpus_per_node;
+  std::vector<GpuId> found;
+  std::ranges::copy_if(multicast_groups_[group].gpus, std::back_inserter(found),
+                       [&](GpuId gpu) { return gpu.value / per_node == sender.value / per_node; });
+  return found;
+}
+
 const Chip& Machine::chip(std::uint32_t node) const {
   const TopologyNode& at = fabric_->topology().nodes()[node];
   if (at.kind == TopologyNodeKind::gpu) return *gpus_[at.number];
@@ -209,12 +217,14 @@ void Machine::add_to(Conductor& engine) {
   }
 }
 
-std::uint32_t Machine::run_until_quiet(std::uint32_t ended, std::uint32_t threads) {
+std::uint32_t Machine::run_until_quiet(std::uint32_t ended, std::uint32_t threads,
+                                       const std::function<void(Time)>& between) {
   Conductor conductor({fabric_ ? fabric_->window() : system_.network.link.latency, threads, false});
   add_to(conductor);
   std::uint32_t reached = ended;
   end_ = conductor
-             .run_until([&](Time) {
+             .run_until([&](Time now) {
+               if (between) between(now);
                const auto first = gpus_.front()->quiet();
                if (!first || *first <= ended) return false;
                for (const auto& gpu : gpus_) {

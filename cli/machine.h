@@ -39,13 +39,21 @@ class Machine {
 
   // Runs without SystemC, as often as one likes a process, until all sleep or all GPUs are quiet with more operations
   // ended than `ended`: how many have then.
-  std::uint32_t run_until_quiet(std::uint32_t ended, std::uint32_t threads);
+  // `between`: sees the time after each window, and may leave something out.
+  std::uint32_t run_until_quiet(std::uint32_t ended, std::uint32_t threads,
+                                const std::function<void(Time)>& between = {});
 
   // Before the first run: all GPUs start with what this L2 holds.
   void set_l2(const L2Cache& l2);
 
   [[nodiscard]] std::size_t gpus() const { return gpus_.size(); }
   [[nodiscard]] const Gpu& gpu(std::size_t index) const { return *gpus_[index]; }
+  [[nodiscard]] Gpu& gpu(std::size_t index) { return *gpus_[index]; }
+  [[nodiscard]] const MulticastGroup& multicast_group(std::size_t index) const { return multicast_groups_[index]; }
+  // Whom a multicast of a GPU reaches, itself among them.
+  [[nodiscard]] std::vector<GpuId> members(std::size_t group, GpuId sender) const;
+  // 0: none stands for others.
+  [[nodiscard]] std::uint32_t folded_gpus() const { return folded_gpus_; }
   // Switches of `switched`, which may reduce.
   [[nodiscard]] std::size_t switches() const { return switches_.size(); }
   [[nodiscard]] const Switch& switch_at(std::size_t index) const { return *switches_[index]; }

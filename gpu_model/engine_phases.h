@@ -64,6 +64,7 @@ class PhaseFunction final : public BlockPrograms {
    public:
     Cursor(const PhaseFunction& programs, std::uint32_t block) : programs_(&programs), block_(block) {}
     bool next(Phase& phase) override { return programs_->function_(block_, index_++, phase); }
+    [[nodiscard]] std::unique_ptr<PhaseCursor> clone() const override { return std::make_unique<Cursor>(*this); }
 
    private:
     const PhaseFunction* programs_;

@@ -107,6 +107,17 @@ class FoldedCursor final : public PhaseCursor {
     return true;
   }
 
+  [[nodiscard]] std::unique_ptr<PhaseCursor> clone() const override {
+    auto copy = std::make_unique<FoldedCursor>(*plan_, block_, warps_);
+    copy->own_ = own_->clone();
+    copy->taken_ = taken_;
+    for (std::size_t r = 0; r < others_.size(); ++r) {
+      if (others_[r].cursor == nullptr) continue;
+      copy->others_[r] = {others_[r].cursor->clone(), others_[r].phase, others_[r].taken};
+    }
+    return copy;
+  }
+
  private:
   struct Other {
     std::unique_ptr<PhaseCursor> cursor;

@@ -90,14 +90,14 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
   collective_notice_ = talks ? clock_.to_time(notice + std::min(device_latency_, graph_node_)) : microseconds(20);
   if (work.from == nullptr) {
-    if (const auto first = frontend_.first_step()) push(*first, GpuEvent{.kind = EventKind::host_step});
+    if (const auto first = frontend_.first_step()) push_control(*first, GpuEvent{.kind = EventKind::host_step});
     return;
   }
   for (std::uint32_t i = work.from->first.value; i < work.from->issued; ++i) {
     if (work.program->ops[i].kind == ProgramOpKind::host_wait) continue;
-    push(work.from->arrivals[i - work.from->first.value], GpuEvent{.kind = EventKind::op_arrives, .agent = i});
+    push_control(work.from->arrivals[i - work.from->first.value], GpuEvent{.kind = EventKind::op_arrives, .agent = i});
   }
-  if (work.from->next_step) push(*work.from->next_step, GpuEvent{.kind = EventKind::host_step});
+  if (work.from->next_step) push_control(*work.from->next_step, GpuEvent{.kind = EventKind::host_step});
 }
 
 void Gpu::add_engines(const GpuEngines& engines) {
@@ -259,18 +259,23 @@ void Gpu::handle(const GpuEvent& event) {
       return;
     }
     case EventKind::host_step:
+      --control_due_;
       host_step();
       return;
     case EventKind::op_arrives:
+      --control_due_;
       if (frontend_.arrived(OpId{event.agent})) make_ready(OpId{event.agent});
       return;
     case EventKind::op_starts:
+      --control_due_;
       start_op(OpId{event.agent});
       return;
     case EventKind::kernel_launched:
+      --control_due_;
       start_kernel(OpId{event.agent}, &work_.scripts[event.agent]->launched.at(event.line));
       return;
     case EventKind::op_ends:
+      --control_due_;
       end_op(event.agent);
       return;
   }

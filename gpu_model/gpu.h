@@ -7,12 +7,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "gpu_model/collective_pace.h"
 #include "gpu_model/frontend.h"
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/gpu_state.h"
 #include "gpu_model/gpu_work.h"
 #include "gpu_model/l2_cache.h"
 #include "gpu_model/link_ports.h"
+#include "gpu_model/phase_repeats.h"
 #include "gpu_model/unit.h"
 #include "gpu_model/wave_skip.h"
 #include "network/message_endpoint.h"
@@ -39,11 +41,37 @@ class Gpu final : public Chip {
   [[nodiscard]] HbmBytes hbm_bytes() const;
   [[nodiscard]] HbmOverTime hbm_over_time() const;
   [[nodiscard]] const L2Cache& l2() const { return l2_; }
-  // What waves that were left out would have taken, on top of what was simulated.
+  // What was left out would have taken, on top of what was simulated; times() have it.
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
   [[nodiscard]] SubCycle skip_uncertainty() const { return skip_uncertainty_; }
   // Nothing runs, and what has ended are all operations before one and none after: how many. None: not so.
   [[nodiscard]] std::optional<std::uint32_t> quiet() const;
+  // Collectives have the GPU for themselves, nothing of the host is due, and all of their warps are in the middle of
+  // phases whose rounds need no more flags: `found` has them. False: not so.
+  [[nodiscard]] bool paced(std::vector<PacedWarps>& found) const;
+  // Between two windows: the agent goes on by so many rounds that are left out; and so much time for all of them.
+  void leave_out(std::uint32_t agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);
+  void leave_out(SubCycle time);
+  // Collectives have the GPU for themselves and nothing of the host is due: how many phases each of their groups of
+  // warps has been through. False: not so.
+  struct Steps {
+    std::uint32_t agent = 0;
+    double phases = 0;  // the one that it is in counts in part
+  };
+  [[nodiscard]] bool stepping(std::vector<Steps>& found) const;
+  [[nodiscard]] PhaseRepeats repeats(std::uint32_t agent, std::uint64_t most) const;
+  // Between two windows: the agent goes on by `turns` of them, being where it is in the phase that it comes to. With
+  // `elsewhere`, the L2 is given what they touch.
+  void leave_out_turns(std::uint32_t agent, PhaseRepeats& repeats, std::uint64_t turns,
+                       const TouchElsewhere& elsewhere);
+  // In what was left out, the flag has counted so much further, and who waits for it does so for as much more.
+  void count_left_out(std::uint32_t flag, std::uint32_t by);
+  void move_left_out(std::uint64_t remote_lines) { remote_left_out_ += remote_lines; }
+  // Lines that another GPU's agents touched in what was left out.
+  void touch(const L2Cache::Lines& lines, bool stored);
+  // Loads and stores of lines of other GPUs, simulated and left out.
+  [[nodiscard]] std::uint64_t remote_lines() const { return remote_loads_ + remote_stores_; }
+  [[nodiscard]] std::uint64_t remote_lines_left_out() const { return remote_left_out_; }
   // Before the first advance(): starts with what another L2 of the same kind holds.
   void set_l2(const L2Cache& l2) { l2_ = l2; }
   [[nodiscard]] const LinkPorts& ports() const { return ports_; }
@@ -55,6 +83,11 @@ class Gpu final : public Chip {
   void handle(const GpuEvent& event);
   void announce(const GpuEvent& event) const;
   void add_engines(const GpuEngines& engines);
+  // Of the host, or the beginning or end of an operation.
+  void push_control(SubCycle when, const GpuEvent& event) {
+    ++control_due_;
+    push(when, event);
+  }
   [[gnu::always_inline]] void push(SubCycle when, const GpuEvent& event) { wheel_.push(tick_at_or_after(when), event); }
   [[nodiscard]] SubCycle now() const { return cycles(wheel_.now()); }
   void run_events(std::int64_t end);
@@ -77,6 +110,8 @@ class Gpu final : public Chip {
   void remote_stores_done(std::uint32_t count, SubCycle when);
   void account_unit(std::uint32_t unit);
 
+  [[nodiscard]] bool only_collectives() const;
+
   // gpu_waves.cpp: waves and rounds that are left out
   void watch_waves(const RunningKernel& kernel);
   [[nodiscard]] GpuProgress progress() const;
@@ -85,7 +120,7 @@ class Gpu final : public Chip {
   void leave_out_waves(RunningKernel& kernel);
   void note_rounds();
   void leave_out_rounds();
-  L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds);
+  L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere = {});
 
   // gpu_clusters.cpp: clusters of blocks
   bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);
@@ -198,6 +233,9 @@ class Gpu final : public Chip {
   std::vector<std::uint32_t> flushing_;  // kernels at their end that wait for stores to other GPUs, in order
   std::uint64_t remote_stores_ = 0;      // issued so far, in lines
   std::uint64_t remote_acknowledged_ = 0;
+  std::uint64_t remote_loads_ = 0;
+  std::uint64_t remote_left_out_ = 0;
+  std::uint32_t control_due_ = 0;  // events of the host and of operations
   std::uint32_t next_unit_ = 0;
   std::uint32_t next_gpc_ = 0;
   std::vector<std::uint32_t> gpc_units_;      // first unit of each GPC, and the end

@@ -112,9 +112,9 @@ bool Gpu::finish_phase(std::uint32_t index) {
 
 void Gpu::post(std::uint32_t index, const FlagPost& flag) {
   if (flag.target == Target::launch) {
-    push(now() + device_latency_,
-         GpuEvent{
-             .kind = EventKind::kernel_launched, .line = flag.flag, .agent = running_[agents_[index].kernel].op.value});
+    push_control(now() + device_latency_, GpuEvent{.kind = EventKind::kernel_launched,
+                                                   .line = flag.flag,
+                                                   .agent = running_[agents_[index].kernel].op.value});
     return;
   }
   GpuEvent event{.kind = EventKind::flag_at_l2, .gpu = flag.gpu, .line = flag.flag, .agent = index};

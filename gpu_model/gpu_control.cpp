@@ -14,20 +14,20 @@ constexpr SubCycle kBlockStart = kCycle;
 void Gpu::host_step() {
   const auto issue = frontend_.step(now());
   if (!issue) return;
-  if (issue->op) push(issue->arrives, GpuEvent{.kind = EventKind::op_arrives, .agent = issue->op->value});
-  if (issue->next_step) push(*issue->next_step, GpuEvent{.kind = EventKind::host_step});
+  if (issue->op) push_control(issue->arrives, GpuEvent{.kind = EventKind::op_arrives, .agent = issue->op->value});
+  if (issue->next_step) push_control(*issue->next_step, GpuEvent{.kind = EventKind::host_step});
 }
 
 void Gpu::make_ready(OpId op) {
   const ProgramOp& described = frontend_.program().ops[op.value];
   if (described.kind == ProgramOpKind::collective) ++collectives_;
   const SubCycle latency = frontend_.follows_in_graph(op) ? graph_node_ : device_latency_;
-  push(now() + latency + clock_.to_subcycles(described.start_delay),
-       GpuEvent{.kind = EventKind::op_starts, .agent = op.value});
+  push_control(now() + latency + clock_.to_subcycles(described.start_delay),
+               GpuEvent{.kind = EventKind::op_starts, .agent = op.value});
 }
 
 void Gpu::start_op(OpId op) {
-  frontend_.times(op).start = now();
+  frontend_.times(op).start = now() + skipped_.at;
   const bool is_kernel = frontend_.program().ops[op.value].kind == ProgramOpKind::kernel;
   const ScriptedKernel* script = is_kernel ? nullptr : work_.scripts[op.value];
   WEFT_CHECK(is_kernel || script != nullptr, "a collective or copy without a script");
@@ -91,7 +91,7 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   };
   active_.insert(std::upper_bound(active_.begin(), active_.end(), slot, before), slot);
   if (kernel.blocks == 0) {
-    push(now() + lasts, GpuEvent{.kind = EventKind::op_ends, .agent = slot});
+    push_control(now() + lasts, GpuEvent{.kind = EventKind::op_ends, .agent = slot});
     return;
   }
   dispatch(slot);
@@ -106,9 +106,9 @@ void Gpu::end_op(std::uint32_t slot) {
   if (--parts_left_[op.value] > 0) return;
   if (running_[slot].communication) --collectives_;
   ready_.clear();
-  if (frontend_.completed(op, now(), ready_)) {
+  if (frontend_.completed(op, now() + skipped_.at, ready_)) {
     // The host polls: it sees the end one way later, as it takes a launch to get here.
-    push(now() + clock_.to_subcycles(spec_.launch.host_to_device), GpuEvent{.kind = EventKind::host_step});
+    push_control(now() + clock_.to_subcycles(spec_.launch.host_to_device), GpuEvent{.kind = EventKind::host_step});
   }
   for (const OpId next : ready_) make_ready(next);
 }
@@ -246,7 +246,7 @@ void Gpu::end_kernel_if_drained(std::uint32_t slot) {
   // synchronization domain of its own (CUDA programming guide, Memory Synchronization Domains).
   const bool flushes = spec_.sync_domains == 1 && kernel.script == nullptr && !work_.private_parts.links;
   if (!flushes || remote_acknowledged_ == remote_stores_) {
-    push(drained + lasts_of(kernel.op), GpuEvent{.kind = EventKind::op_ends, .agent = slot});
+    push_control(drained + lasts_of(kernel.op), GpuEvent{.kind = EventKind::op_ends, .agent = slot});
     return;
   }
   kernel.flushes = remote_stores_;
@@ -262,7 +262,7 @@ void Gpu::remote_stores_done(std::uint32_t count, SubCycle when) {
     const RunningKernel& kernel = running_[flushing_.front()];
     const SubCycle end = std::max(kernel.last_acknowledge, when);
     ledgers_[kernel.op.value].held_by_links += static_cast<double>(end - kernel.last_acknowledge);
-    push(end, GpuEvent{.kind = EventKind::op_ends, .agent = flushing_.front()});
+    push_control(end, GpuEvent{.kind = EventKind::op_ends, .agent = flushing_.front()});
     flushing_.erase(flushing_.begin());
   }
 }

@@ -138,16 +138,23 @@ void Gpu::leave_out_rounds() {
   for (RoundRate& rate : round_rates_) rate.since -= waves_->skipped().at;
 }
 
-L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds) {
+L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere) {
   L2Cache::Touched moved;
+  const bool communication = running_[agent.kernel].communication;
   const auto touch = [&](const LineStream& stream, std::uint32_t from, std::uint32_t to, bool stored) {
     if (from >= to) return;
-    moved += l2_.touch({.first = stream.first + from,
-                        .count = to - from,
-                        .first_sectors = stream.sectors(from),
-                        .last_sectors = stream.sectors(to - 1),
-                        .partition = units_[agent.unit].partition},
-                       stored || stream.atomic);
+    const L2Cache::Lines lines{.first = stream.first + from,
+                               .count = to - from,
+                               .first_sectors = stream.sectors(from),
+                               .last_sectors = stream.sectors(to - 1),
+                               .partition = units_[agent.unit].partition,
+                               .communication = communication};
+    if (stream.target != Target::local) {
+      remote_left_out_ += lines.count;
+      elsewhere(stream, lines, stored);
+      return;
+    }
+    moved += l2_.touch(lines, stored || stream.atomic);
   };
   // The cursors then stand as many lines behind the beginning of their rounds as they do now. Streams before the one at
   // the cursor are a round ahead.

@@ -59,6 +59,7 @@ class InSwitchPrograms final : public BlockPrograms {
       }
       return true;
     }
+    [[nodiscard]] std::unique_ptr<PhaseCursor> clone() const override { return std::make_unique<Cursor>(*this); }
 
    private:
     const InSwitchPrograms* programs_;

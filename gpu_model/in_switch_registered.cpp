@@ -98,6 +98,7 @@ class RegisteredPrograms final : public BlockPrograms {
       return pushes ? programs_->push(channel_, group_, step_++, phase)
                     : programs_->pull(channel_, group_, step_++, phase);
     }
+    [[nodiscard]] std::unique_ptr<PhaseCursor> clone() const override { return std::make_unique<Cursor>(*this); }
 
    private:
     const RegisteredPrograms* programs_;

@@ -99,6 +99,8 @@ class PhaseCursor {
   virtual ~PhaseCursor() = default;
   // False: there is no further one, and `phase` is as it was.
   virtual bool next(Phase& phase) = 0;
+  // Goes on by itself from where this one is.
+  [[nodiscard]] virtual std::unique_ptr<PhaseCursor> clone() const = 0;
 };
 
 // What the blocks of a kernel do. Each group of warps of a block goes through phases of its own.
@@ -142,6 +144,7 @@ class WrittenPrograms final : public BlockPrograms {
       phase = (*phases_)[next_++];
       return true;
     }
+    [[nodiscard]] std::unique_ptr<PhaseCursor> clone() const override { return std::make_unique<Cursor>(*this); }
 
    private:
     const std::vector<Phase>* phases_;

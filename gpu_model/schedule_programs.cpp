@@ -61,6 +61,8 @@ class StepCursor final : public PhaseCursor {
     }
   }
 
+  [[nodiscard]] std::unique_ptr<PhaseCursor> clone() const override { return std::make_unique<StepCursor>(*this); }
+
  private:
   struct End {  // of a connection
     const Connection* connection;

@@ -1,5 +1,7 @@
 #include "cli/sampled/regime_lab.h"
 
+#include "cli/sampled/observed_regime.h"
+#include "cli/sampled/steady_collectives.h"
 #include "gpu_model/l2_warming.h"
 #include "sim/error.h"
 
@@ -138,13 +140,13 @@ Regime RegimeLab::kernel(OpId op) {
   flow_done_ = done;
   const OpTimes& times = flow_->times()[op.value];
   Regime regime;
-  regime.operations.push_back({times.end - times.start + moved.at, {}});
+  regime.operations.push_back({times.end - times.start, {}});
   regime.hbm_read_bytes = moved.hbm_read_bytes;
   regime.hbm_write_bytes = moved.hbm_write_bytes;
   regime.unit_seconds_compute = moved.unit_seconds_compute;
   regime.uncertainty = flow_->skip_uncertainty() - uncertain;
   memory_transactions_ += moved.memory_transactions;
-  simulated_ += flow_->clock().to_time(times.end - times.start);
+  simulated_ += flow_->clock().to_time(times.end - times.start - moved.at);
   return regime;
 }
 
@@ -194,58 +196,20 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state) {
 Regime RegimeLab::company(const HostState& state) {
   const std::unique_ptr<Machine> machine = machine_from(state);
   machine->set_l2(l2_before(state.first));
-  const std::uint32_t end = machine->run_until_quiet(state.first.value, config_->threads);
+  SteadyCollectives steady(*machine);
+  const std::uint32_t end =
+      machine->run_until_quiet(state.first.value, config_->threads, [&](Time now) { steady.look(now); });
   if (end == state.first.value) throw InternalError("a stretch of the program that never ends");
-  Regime regime = observed(*machine, state.first.value, end);
-  keep_l2(machine->gpu(0).l2(), end);
-  return regime;
-}
-
-Regime RegimeLab::observed(const Machine& machine, std::uint32_t first, std::uint32_t end) {
-  Regime regime;
-  const Gpu& gpu = machine.gpu(0);
+  Regime regime = observed_regime(*machine, state.first.value, end);
+  regime.uncertainty = steady.uncertainty();
+  for (std::size_t g = 0; g < machine->gpus(); ++g) {
+    memory_transactions_ += machine->gpu(g).statistics().memory_transactions;
+  }
+  for (const Machine::Link& link : machine->links()) packets_ += link.statistics->packets;
   SubCycle last = 0;
-  for (std::uint32_t i = first; i < end; ++i) {
-    const OpTimes& times = gpu.times()[i];
-    regime.operations.push_back({times.end - times.start, gpu.ledger(OpId{i})});
-    last = std::max(last, times.end);
-  }
-  simulated_ += gpu.clock().to_time(last);
-  for (std::size_t g = 0; g < machine.gpus(); ++g) {
-    memory_transactions_ += machine.gpu(g).statistics().memory_transactions;
-  }
-  const HbmBytes hbm = gpu.hbm_bytes();
-  regime.hbm_read_bytes = hbm.read;
-  regime.hbm_write_bytes = hbm.written;
-  regime.hbm_communication_bytes = hbm.communication;
-  regime.unit_seconds_compute = gpu.statistics().unit_seconds_compute;
-  regime.unit_seconds_communication = gpu.statistics().unit_seconds_communication;
-  for (const Machine::Link& link : machine.links()) {
-    const LaneStatistics& lane = *link.statistics;
-    regime.links.push_back({lane.payload_bytes, lane.wire_bytes, lane.packets, lane.busy.count(),
-                            lane.busiest().count(), lane.stalled.count(), lane.queue_high_water});
-    packets_ += lane.packets;
-  }
-  for (std::size_t s = 0; s < machine.switches(); ++s) {
-    const Switch& hub = machine.switch_at(s);
-    SwitchLoad load;
-    load.multicast_bytes = hub.statistics().multicast_bytes;
-    if (hub.reducer() != nullptr) {
-      const ReducerStatistics r = hub.reducer()->statistics();
-      load.reduced_bytes = r.reduced_bytes;
-      load.table_high_water_bytes = r.table_high_water_bytes;
-      load.stalled = r.stalled.count();
-      load.adders_busy = r.adders_busy.count();
-      load.entries_opened = r.entries_opened;
-      load.refused = r.refused;
-      load.wasted_replies = r.wasted_replies;
-      load.evicted = r.evicted;
-      load.timed_out = r.timed_out;
-      load.entry_seconds = r.entry_seconds;
-      for (const Time stalled : hub.reducer()->stalled_by_table()) load.stalled_by_table.push_back(stalled.count());
-    }
-    regime.switches.push_back(std::move(load));
-  }
+  for (std::uint32_t i = state.first.value; i < end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
+  simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
+  keep_l2(machine->gpu(0).l2(), end);
   return regime;
 }
 

@@ -41,7 +41,6 @@ class RegimeLab {
   void start_flow_at(OpId op);
   GpuProgress flow_to_end_of(OpId op);
   [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state);
-  Regime observed(const Machine& machine, std::uint32_t first, std::uint32_t end);
 
   const RunConfig* config_;
   const std::vector<Program>* programs_;

@@ -75,6 +75,32 @@ TEST_F(Sampled, OneGpuStandsForAllBehindSwitches) {
   }
 }
 
+// A collective by itself repeats its steps, and in long ones its rounds.
+TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
+  const char* ring =
+      R"({"system": {"base": "hgx-h100", "max_gpus": 24, "network": {"topology": "ring"}, "switch_reduce": null},
+    "gpus": 24, "workload": {"collective": "all_reduce", "bytes": 786432},
+    "all_reduce": {"algorithm": "ring", "protocol": "Simple", "channels": 1}})";
+  const char* low_latency =
+      R"({"system": {"base": "hgx-h100", "max_gpus": 24, "network": {"topology": "ring"}, "switch_reduce": null},
+    "gpus": 24, "workload": {"collective": "all_reduce", "bytes": 393216},
+    "all_reduce": {"algorithm": "ring", "protocol": "LL", "channels": 1}})";
+  const char* long_steps = R"({"system": "dgx-a100", "gpus": 2, "workload": {"collective": "all_reduce",
+    "bytes": 8388608}, "all_reduce": {"algorithm": "ring", "protocol": "Simple", "channels": 4}})";
+  const char* in_switch = R"({"system": {"base": "hgx-h100", "gpu": {"compute_units": 24}}, "gpus": 2,
+    "workload": {"collective": "all_reduce", "bytes": 50331648},
+    "all_reduce": {"algorithm": "in_switch", "channels": 2}})";
+  for (const char* config : {ring, low_latency, long_steps, in_switch}) {
+    const Json cycle = run(config, "--fidelity cycle");
+    const Json sampled = run(config, "--fidelity sampled");
+    expect_near(sampled, cycle, "/collectives/0/end_s", 0.015);
+    expect_near(sampled, cycle, "/gpus/0/hbm_read_bytes", 0.05);
+    expect_near(sampled, cycle, "/links/0/bytes", 0.02);
+    EXPECT_GT(at(sampled, "/engine/skipped_fraction"), 0.4) << config;
+    EXPECT_GT(at(sampled, "/engine/sampling_error_estimate"), 0) << config;
+  }
+}
+
 TEST_F(Sampled, SimulatesEachGpuWhereTheyDiffer) {
   const std::string mesh = R"({"system": "dgx1-v100", "gpus": 8,
     "workload": {"collective": "all_reduce", "bytes": 262144}})";

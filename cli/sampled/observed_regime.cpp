@@ -1,0 +1,70 @@
+#include "cli/sampled/observed_regime.h"
+
+#include <cmath>
+
+namespace weft {
+
+namespace {
+
+// Lines of other GPUs by those that were simulated: what links and switches carried grows with them.
+double left_out_factor(const Machine& machine) {
+  double simulated = 0;
+  double left_out = 0;
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    simulated += static_cast<double>(machine.gpu(g).remote_lines());
+    left_out += static_cast<double>(machine.gpu(g).remote_lines_left_out());
+  }
+  return simulated > 0 ? (simulated + left_out) / simulated : 1;
+}
+
+LinkLoad load_of(const LaneStatistics& lane, double factor) {
+  const auto grown = [&](std::int64_t value) { return std::llround(static_cast<double>(value) * factor); };
+  return {grown(lane.payload_bytes),     grown(lane.wire_bytes),      grown(lane.packets),  grown(lane.busy.count()),
+          grown(lane.busiest().count()), grown(lane.stalled.count()), lane.queue_high_water};
+}
+
+SwitchLoad load_of(const Switch& hub, double factor) {
+  const auto grown = [&](std::int64_t value) { return std::llround(static_cast<double>(value) * factor); };
+  SwitchLoad load;
+  load.multicast_bytes = grown(hub.statistics().multicast_bytes);
+  if (hub.reducer() == nullptr) return load;
+  const ReducerStatistics r = hub.reducer()->statistics();
+  load.reduced_bytes = grown(r.reduced_bytes);
+  load.table_high_water_bytes = r.table_high_water_bytes;
+  load.stalled = grown(r.stalled.count());
+  load.adders_busy = grown(r.adders_busy.count());
+  load.entries_opened = grown(r.entries_opened);
+  load.refused = grown(r.refused);
+  load.wasted_replies = grown(r.wasted_replies);
+  load.evicted = grown(r.evicted);
+  load.timed_out = grown(r.timed_out);
+  load.entry_seconds = r.entry_seconds * factor;
+  for (const Time stalled : hub.reducer()->stalled_by_table()) load.stalled_by_table.push_back(grown(stalled.count()));
+  return load;
+}
+
+}  // namespace
+
+Regime observed_regime(const Machine& machine, std::uint32_t first, std::uint32_t end) {
+  Regime regime;
+  const Gpu& gpu = machine.gpu(0);
+  for (std::uint32_t i = first; i < end; ++i) {
+    const OpTimes& times = gpu.times()[i];
+    regime.operations.push_back({times.end - times.start, gpu.ledger(OpId{i})});
+  }
+  const HbmBytes hbm = gpu.hbm_bytes();
+  const GpuProgress& left_out = gpu.skipped();
+  regime.hbm_read_bytes = hbm.read + left_out.hbm_read_bytes;
+  regime.hbm_write_bytes = hbm.written + left_out.hbm_write_bytes;
+  regime.hbm_communication_bytes = hbm.communication + left_out.hbm_read_bytes + left_out.hbm_write_bytes;
+  regime.unit_seconds_compute = gpu.statistics().unit_seconds_compute;
+  regime.unit_seconds_communication = gpu.statistics().unit_seconds_communication;
+  const double factor = left_out_factor(machine);
+  for (const Machine::Link& link : machine.links()) regime.links.push_back(load_of(*link.statistics, factor));
+  for (std::size_t s = 0; s < machine.switches(); ++s) {
+    regime.switches.push_back(load_of(machine.switch_at(s), factor));
+  }
+  return regime;
+}
+
+}  // namespace weft

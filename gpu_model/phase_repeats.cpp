@@ -1,0 +1,133 @@
+#include "gpu_model/phase_repeats.h"
+
+#include <algorithm>
+
+namespace weft {
+
+namespace {
+
+// Some hundred million phases may be compared: one multiplication a value (Fibonacci hashing).
+void mix(std::uint64_t& hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9E3779B97F4A7C15U;
+  hash ^= hash >> 32U;
+}
+
+void mix(std::uint64_t& hash, const LineStream& stream) {
+  mix(hash, std::uint64_t{stream.lines} << 32U | stream.arrival_flag);
+  mix(hash, std::uint64_t{stream.gpu} << 32U | static_cast<std::uint64_t>(stream.target) << 16U |
+                static_cast<std::uint64_t>(stream.adds) << 8U | static_cast<std::uint64_t>(stream.first_sectors) << 4U |
+                stream.last_sectors);
+}
+
+// What a phase does once it has begun: all but addresses and what flags count to.
+std::uint64_t work_of(const Phase& phase) {
+  std::uint64_t hash = static_cast<std::uint64_t>(phase.compute);
+  mix(hash, std::uint64_t{phase.rounds} << 32U | phase.stages);
+  mix(hash, static_cast<std::uint64_t>(phase.fence) << 1U | static_cast<std::uint64_t>(phase.fenced));
+  mix(hash, std::uint64_t{phase.load_count} << 16U | std::uint64_t{phase.store_count} << 8U | phase.post_count);
+  for (std::size_t i = 0; i < phase.load_count; ++i) mix(hash, phase.loads[i]);
+  for (std::size_t i = 0; i < phase.store_count; ++i) mix(hash, phase.stores[i]);
+  for (std::size_t i = 0; i < phase.post_count; ++i) {
+    const FlagPost& post = phase.posts[i];
+    mix(hash,
+        std::uint64_t{post.flag} << 32U | std::uint64_t{post.gpu} << 8U | static_cast<std::uint64_t>(post.target));
+  }
+  return hash;
+}
+
+std::uint64_t all_of(const Phase& phase) {
+  std::uint64_t hash = work_of(phase);
+  mix(hash, static_cast<std::uint64_t>(phase.delay));
+  for (std::size_t i = 0; i < phase.wait_count; ++i) mix(hash, phase.waits[i].flag);
+  return hash;
+}
+
+bool can_be_left_out(const Phase& phase) {
+  for (std::size_t i = 0; i < phase.store_count; ++i) {
+    const LineStream& store = phase.stores.at(i);
+    if (store.target == Target::tree || (store.adds && store.target != Target::local)) return false;
+  }
+  for (std::size_t i = 0; i < phase.post_count; ++i) {
+    if (phase.posts.at(i).target == Target::launch) return false;
+  }
+  return true;
+}
+
+// Of all that was seen, in phases; or 0.
+std::uint32_t period_of(const std::vector<std::uint64_t>& seen) {
+  for (std::uint32_t p = 1; p <= kLongestTurn && 2 * p <= seen.size(); ++p) {
+    if (std::equal(seen.begin() + p, seen.end(), seen.begin())) return p;
+  }
+  return 0;
+}
+
+void note_counts(const Phase& phase, PhaseRepeats& repeats) {
+  for (std::size_t i = 0; i < phase.post_count; ++i) {
+    const FlagPost& post = phase.posts.at(i);
+    repeats.counts.push_back({post.target, post.gpu, post.flag, 1});
+  }
+  for (std::size_t i = 0; i < phase.store_count; ++i) {
+    const LineStream& store = phase.stores.at(i);
+    if (store.arrival_flag != kNoFlag) {
+      repeats.counts.push_back({store.target, store.gpu, store.arrival_flag, store.lines});
+    }
+    if (store.target != Target::local) repeats.remote_lines += store.lines;
+  }
+  for (std::size_t i = 0; i < phase.load_count; ++i) {
+    if (phase.loads.at(i).target != Target::local) repeats.remote_lines += phase.loads.at(i).lines;
+  }
+}
+
+void note_waits(const Phase& phase, const Phase& turn_later, PhaseRepeats& repeats) {
+  for (std::size_t i = 0; i < phase.wait_count; ++i) {
+    const FlagWait& wait = phase.waits.at(i);
+    repeats.waits.push_back({wait.flag, turn_later.waits.at(i).value - wait.value});
+  }
+  for (std::size_t i = 0; i < phase.load_count; ++i) {
+    const LineStream& load = phase.loads.at(i);
+    if (load.arrival_flag == kNoFlag) continue;
+    repeats.waits.push_back({load.arrival_flag, turn_later.loads.at(i).arrived_before - load.arrived_before});
+  }
+}
+
+}  // namespace
+
+PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, std::uint64_t most) {
+  PhaseRepeats repeats;
+  std::unique_ptr<PhaseCursor> ahead = cursor.clone();
+  Phase found;
+  const auto next = [&] {
+    found = Phase{};
+    return ahead->next(found) && can_be_left_out(found);
+  };
+  std::vector<Phase> first;
+  std::vector<std::uint64_t> seen;
+  while (seen.size() < std::size_t{2} * kLongestTurn && next()) {
+    first.push_back(found);
+    seen.push_back(all_of(found));
+  }
+  // Not all of what was looked at need be alike: the longest beginning that is.
+  std::uint32_t period = 0;
+  for (std::size_t length = seen.size(); length >= 2 && period == 0; length /= 2) {
+    period = period_of({seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(length)});
+  }
+  if (period == 0 || work_of(phase) != work_of(first[period - 1])) return repeats;
+  std::uint64_t alike = period;
+  while (alike < seen.size() && seen[alike] == seen[alike % period]) ++alike;
+  if (alike == seen.size()) {
+    while (alike < most * period && next() && all_of(found) == seen[alike % period]) ++alike;
+    if (alike == most * period && alike > seen.size()) {
+      repeats.cursor = std::move(ahead);
+      repeats.phase = found;
+    }
+  }
+  repeats.period = period;
+  repeats.turns = alike / period;
+  for (std::uint32_t i = 0; i < period; ++i) {
+    note_counts(first[i], repeats);
+    note_waits(first[i], first[i + period], repeats);
+  }
+  return repeats;
+}
+
+}  // namespace weft
