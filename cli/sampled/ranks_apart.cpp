@@ -50,12 +50,20 @@ class RanksApart {
     }
     times_ = collective_times(config_, programs_);
     fit(in_detail_);
-    int runs = 1;
-    for (; run_once() && runs < kMostRuns; ++runs) {
+    for (int runs = 1;; ++runs) {
+      simulate();
+      const Marks more = met();
+      const std::size_t anew = count(more);
+      if (anew == 0 || runs == kMostRuns) {
+        gather(config_, programs_, alone_, scripts_, *machine_, result_);
+        note(runs, anew);
+        return;
+      }
       if (progress) progress(0.2 + 0.8 * runs / kMostRuns, "operations that meet");
+      fit(more);
+      each_op(
+          [&](std::size_t g, std::size_t o, const ProgramOp&) { in_detail_[g][o] = in_detail_[g][o] || more[g][o]; });
     }
-    gather(config_, programs_, alone_, scripts_, *machine_, result_);
-    note(runs);
   }
 
  private:
@@ -105,19 +113,6 @@ class RanksApart {
         apply(fit, programs_[g].ops[o].kernel);
       }
     }
-  }
-
-  // Returns whether operations met that are not in detail yet.
-  bool run_once() {
-    simulate();
-    const Marks more = met();
-    fit(more);
-    bool any = false;
-    each_op([&](std::size_t g, std::size_t o, const ProgramOp&) {
-      any = any || more[g][o];
-      in_detail_[g][o] = in_detail_[g][o] || more[g][o];
-    });
-    return any;
   }
 
   // Collectives that are not in detail are barriers of the same ranks that end later.
@@ -186,30 +181,33 @@ class RanksApart {
     return found;
   }
 
-  void note(int runs) {
+  static std::size_t count(const Marks& marks) {
+    std::size_t sum = 0;
+    for (const auto& of_gpu : marks) sum += static_cast<std::size_t>(std::count(of_gpu.begin(), of_gpu.end(), true));
+    return sum;
+  }
+
+  void note(int runs, std::size_t left) {
     double known = 0;
     double all = 0;
-    std::size_t detailed = 0;
-    std::size_t count = 0;
+    std::size_t operations = 0;
     each_op([&](std::size_t g, std::size_t o, const ProgramOp& op) {
       if (op.kind != ProgramOpKind::kernel && op.kind != ProgramOpKind::collective) return;
       const OpTimes& times = machine_->gpu(g).times()[o];
       const auto lasted = static_cast<double>(times.end - times.start);
       all += lasted;
-      ++count;
-      if (in_detail_[g][o]) {
-        ++detailed;
-      } else {
-        known += lasted;
-      }
+      known += in_detail_[g][o] ? 0 : lasted;
+      ++operations;
     });
+    result_.engine.simulated_s = to_seconds(machine_->end());
     result_.engine.skipped_fraction = all > 0 ? known / all : 0;
     // What is known is as exact as a fit to it would be.
     result_.engine.sampling_error_estimate = kCalibrationTolerance;
     result_.notes.push_back(fmt::format(
         "Sampled: {} of {} operations ran beside others and were simulated in detail, in {} runs; the others took what "
         "is known of them by themselves. Traffic is that of operations in detail.",
-        detailed, count, runs));
+        count(in_detail_), operations, runs));
+    if (left > 0) result_.notes.push_back(fmt::format("{} more met others in the last of these runs.", left));
   }
 
   const RunConfig& config_;
