@@ -63,7 +63,13 @@ class PhaseFunction final : public BlockPrograms {
   class Cursor final : public PhaseCursor {
    public:
     Cursor(const PhaseFunction& programs, std::uint32_t block) : programs_(&programs), block_(block) {}
-    bool next(Phase& phase) override { return programs_->function_(block_, index_++, phase); }
+    bool next(Phase& phase) override {
+      Phase next;
+      if (!programs_->function_(block_, index_, next)) return false;
+      ++index_;
+      phase = next;
+      return true;
+    }
     [[nodiscard]] std::unique_ptr<PhaseCursor> clone() const override { return std::make_unique<Cursor>(*this); }
 
    private:

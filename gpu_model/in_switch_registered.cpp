@@ -95,8 +95,13 @@ class RegisteredPrograms final : public BlockPrograms {
     bool next(Phase& phase) override {
       const InSwitchPlace& place = programs_->place_;
       const bool pushes = place.spec.form == InSwitchForm::push && place.kind == CollectiveKind::all_reduce;
-      return pushes ? programs_->push(channel_, group_, step_++, phase)
-                    : programs_->pull(channel_, group_, step_++, phase);
+      Phase next;
+      const bool goes_on =
+          pushes ? programs_->push(channel_, group_, step_, next) : programs_->pull(channel_, group_, step_, next);
+      if (!goes_on) return false;
+      ++step_;
+      phase = next;
+      return true;
     }
     [[nodiscard]] std::unique_ptr<PhaseCursor> clone() const override { return std::make_unique<Cursor>(*this); }
 

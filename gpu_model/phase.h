@@ -97,7 +97,7 @@ struct Phase {
 class PhaseCursor {
  public:
   virtual ~PhaseCursor() = default;
-  // False: there is no further one, and `phase` is as it was.
+  // Replaces `phase`. False: there is no further one, and `phase` is as it was.
   virtual bool next(Phase& phase) = 0;
   // Goes on by itself from where this one is.
   [[nodiscard]] virtual std::unique_ptr<PhaseCursor> clone() const = 0;

@@ -1,5 +1,6 @@
 #include "cli/sampled/observed_regime.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft {
@@ -45,12 +46,15 @@ SwitchLoad load_of(const Switch& hub, double factor) {
 
 }  // namespace
 
-Regime observed_regime(const Machine& machine, std::uint32_t first, std::uint32_t end) {
+Regime observed_regime(const Machine& machine, const Program& program, std::uint32_t first, std::uint32_t end) {
   Regime regime;
   const Gpu& gpu = machine.gpu(0);
   for (std::uint32_t i = first; i < end; ++i) {
-    const OpTimes& times = gpu.times()[i];
-    regime.operations.push_back({times.end - times.start, gpu.ledger(OpId{i})});
+    SubCycle last = gpu.times()[i].end;
+    if (program.ops[i].kind == ProgramOpKind::collective) {
+      for (std::size_t g = 1; g < machine.gpus(); ++g) last = std::max(last, machine.gpu(g).times()[i].end);
+    }
+    regime.operations.push_back({last - gpu.times()[i].start, gpu.ledger(OpId{i})});
   }
   const HbmBytes hbm = gpu.hbm_bytes();
   const GpuProgress& left_out = gpu.skipped();

@@ -6,7 +6,9 @@
 
 namespace weft {
 
-// Operations from `first` to `end`, as the first GPU had them; loads of links and switches with what was left out.
-[[nodiscard]] Regime observed_regime(const Machine& machine, std::uint32_t first, std::uint32_t end);
+// Operations of `program` from `first` to `end`, as the first GPU had them, but collectives until the last GPU is
+// through: the next one waits for it. Loads of links and switches with what was left out.
+[[nodiscard]] Regime observed_regime(const Machine& machine, const Program& program, std::uint32_t first,
+                                     std::uint32_t end);
 
 }  // namespace weft

@@ -200,7 +200,7 @@ Regime RegimeLab::company(const HostState& state) {
   const std::uint32_t end =
       machine->run_until_quiet(state.first.value, config_->threads, [&](Time now) { steady.look(now); });
   if (end == state.first.value) throw InternalError("a stretch of the program that never ends");
-  Regime regime = observed_regime(*machine, state.first.value, end);
+  Regime regime = observed_regime(*machine, programs_->front(), state.first.value, end);
   regime.uncertainty = steady.uncertainty();
   for (std::size_t g = 0; g < machine->gpus(); ++g) {
     memory_transactions_ += machine->gpu(g).statistics().memory_transactions;

@@ -63,15 +63,15 @@ TEST_F(Sampled, AgreesWithCycleAndNeedsNothingTheSecondTime) {
 }
 
 TEST_F(Sampled, OneGpuStandsForAllBehindSwitches) {
-  for (const char* algorithm : {"ring", "in_switch"}) {
-    const std::string config = std::string(R"({"system": "hgx-h100", "gpus": 8, "all_reduce": {"algorithm": ")") +
-                               algorithm + R"("}, "workload": {"collective": "all_reduce", "bytes": 3000000}})";
+  for (const char* collective : {R"("ring")", R"("in_switch")", R"("in_switch", "registered": true)"}) {
+    const std::string config = std::string(R"({"system": "hgx-h100", "gpus": 8, "all_reduce": {"algorithm": )") +
+                               collective + R"(}, "workload": {"collective": "all_reduce", "bytes": 3000000}})";
     const Json cycle = run(config, "--fidelity cycle");
     const Json sampled = run(config, "--fidelity sampled");
     expect_near(sampled, cycle, "/collectives/0/end_s", 0.03);
     expect_near(sampled, cycle, "/iteration/communication_s", 0.03);
-    EXPECT_LT(at(sampled, "/engine/memory_transactions"), at(cycle, "/engine/memory_transactions") / 6) << algorithm;
-    if (std::string(algorithm) == "in_switch") expect_near(sampled, cycle, "/switches/0/reduced_bytes", 0.05);
+    EXPECT_LT(at(sampled, "/engine/memory_transactions"), at(cycle, "/engine/memory_transactions") / 6) << collective;
+    if (collective[1] == 'i') expect_near(sampled, cycle, "/switches/0/reduced_bytes", 0.05);
   }
 }
 
@@ -99,6 +99,17 @@ TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
     EXPECT_GT(at(sampled, "/engine/skipped_fraction"), 0.4) << config;
     EXPECT_GT(at(sampled, "/engine/sampling_error_estimate"), 0) << config;
   }
+}
+
+// The root of a tree is through long before its leaves.
+TEST_F(Sampled, ACollectiveLastsUntilTheLastGpuIsThrough) {
+  const std::string tree = R"({"system": {"base": "hgx-h100", "max_gpus": 4, "switch_reduce": null,
+      "network": {"topology": "torus", "dimensions": [2, 2], "lanes": 9, "link": {"bandwidth_GBps": 0.78125}}},
+    "workload": {"collective": "all_reduce", "bytes": 400000}, "all_reduce": {"algorithm": "tree"}})";
+  const Json cycle = run(tree, "--fidelity cycle");
+  const Json sampled = run(tree, "--fidelity sampled");
+  expect_near(sampled, cycle, "/collectives/0/end_s", 0.1);
+  expect_near(sampled, cycle, "/iteration/time_s", 0.1);
 }
 
 TEST_F(Sampled, SimulatesEachGpuWhereTheyDiffer) {
