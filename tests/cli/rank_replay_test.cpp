@@ -120,8 +120,8 @@ TEST(RankReplayEndToEnd, SampledTakesWhatIsKnownOfOperationsByThemselves) {
   const auto sampled = times_of(folder.path() / "sampled" / "kernels.csv");
   ASSERT_EQ(cycle.size(), sampled.size());
   for (const auto& [name, times] : cycle) {
-    EXPECT_NEAR(sampled.at(name).first, times.first, 1e-6) << name;
-    EXPECT_NEAR(sampled.at(name).second, times.second, 1e-6) << name;
+    EXPECT_NEAR(sampled.at(name).first, times.first, 3e-6) << name;
+    EXPECT_NEAR(sampled.at(name).second, times.second, 3e-6) << name;
   }
 }
 
