@@ -42,18 +42,20 @@ void write_origins(const Row& row, Json& out) {
 
 }  // namespace
 
-Json calibration_report(const Program& program, const std::vector<DemandFit>& fits) {
+Json calibration_report(std::span<const Program> programs, const std::vector<std::vector<DemandFit>>& fits) {
   std::map<std::string, Row> classes;
   Row all;
   std::uint32_t kernels = 0;
-  for (std::size_t i = 0; i < program.ops.size(); ++i) {
-    const ProgramOp& op = program.ops[i];
-    if (op.kind != ProgramOpKind::kernel) continue;
-    ++kernels;
-    classes[to_string(kernel_class(op.name))].add(op, fits[i]);
-    all.add(op, fits[i]);
+  for (std::size_t p = 0; p < programs.size(); ++p) {
+    for (std::size_t i = 0; i < programs[p].ops.size(); ++i) {
+      const ProgramOp& op = programs[p].ops[i];
+      if (op.kind != ProgramOpKind::kernel) continue;
+      ++kernels;
+      classes[to_string(kernel_class(op.name))].add(op, fits[p][i]);
+      all.add(op, fits[p][i]);
+    }
   }
-  const CalibrationSummary summary = summarise(program, fits);
+  const CalibrationSummary summary = summarise(programs, fits);
   Json out;
   out["kernels"] = kernels;
   write_origins(all, out);
@@ -61,8 +63,8 @@ Json calibration_report(const Program& program, const std::vector<DemandFit>& fi
   out["without_time_alone"] = summary.uncalibrated;
   out["off_by_1_percent"] = summary.missed;
   out["off_by_2_percent"] = summary.missed_twice;
-  out["worst_error"] = summary.worst ? Json(summary.worst_error) : Json();
-  out["worst_kernel"] = summary.worst ? Json(program.ops[summary.worst->value].name) : Json();
+  out["worst_error"] = summary.worst.empty() ? Json() : Json(summary.worst_error);
+  out["worst_kernel"] = summary.worst.empty() ? Json() : Json(summary.worst);
   std::vector<std::pair<std::string, Row>> rows(classes.begin(), classes.end());
   std::stable_sort(rows.begin(), rows.end(),
                    [](const auto& a, const auto& b) { return a.second.alone > b.second.alone; });

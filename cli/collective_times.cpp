@@ -1,12 +1,7 @@
 #include "cli/collective_times.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <map>
-#include <tuple>
+#include <limits>
 
 #include "cli/machine.h"
 #include "cli/programs.h"
@@ -17,132 +12,122 @@ namespace weft {
 
 namespace {
 
-using Signature = std::tuple<CollectiveKind, std::int64_t, DataType, std::uint32_t>;  // the last: ranks
-
-// Every collective of `wanted` once, on the first GPUs, each after the one before has ended.
-std::vector<Program> one_after_another(const std::vector<Signature>& wanted, std::uint32_t gpus) {
+// Every collective of `wanted` once, each after the one before has ended on its ranks.
+std::vector<Program> one_after_another(const std::vector<CollectiveSignature>& wanted, std::size_t gpus) {
   std::vector<Program> programs(gpus);
   for (Program& program : programs) program.priorities = {0};
-  std::map<std::uint32_t, std::uint32_t> sequences;  // by size of the group
-  for (const auto& [kind, bytes, type, ranks] : wanted) {
+  std::map<GpuGroup, std::uint32_t> sequences;
+  for (const CollectiveSignature& one : wanted) {
     ProgramOp op;
     op.kind = ProgramOpKind::collective;
-    op.name = to_string(kind);
-    op.collective.kind = kind;
-    op.collective.bytes = Bytes(bytes);
-    op.collective.type = type;
-    op.collective.sequence = sequences[ranks]++;
-    op.collective.send_address = op.collective.receive_address = kFirstAddress;
-    op.collective.group = GpuGroup::first(ranks);
-    for (std::uint32_t gpu = 0; gpu < ranks; ++gpu) {
-      programs[gpu].ops.push_back(op);
+    op.name = to_string(one.kind);
+    op.collective = {.kind = one.kind,
+                     .bytes = Bytes(one.bytes),
+                     .type = one.type,
+                     .group = one.group,
+                     .root = one.root,
+                     .sequence = sequences[one.group]++,
+                     .send_address = kFirstAddress,
+                     .receive_address = kFirstAddress};
+    for (const GpuId gpu : one.group) {
+      std::vector<ProgramOp>& ops = programs[gpu.value].ops;
+      ops.push_back(op);
       ProgramOp wait;
       wait.kind = ProgramOpKind::host_wait;
-      wait.waits = {OpId{static_cast<std::uint32_t>(programs[gpu].ops.size() - 1)}};
-      programs[gpu].ops.push_back(wait);
+      wait.waits = {OpId{static_cast<std::uint32_t>(ops.size() - 1)}};
+      ops.push_back(wait);
     }
   }
   return programs;
 }
 
-// On the first GPU: the time of each collective from the start of its kernel to its end.
-std::vector<std::int64_t> simulate_times(const RunConfig& config, const std::vector<Program>& programs,
-                                         const Scripts& scripts) {
+// Of each of `wanted`, from the start of the last rank's kernel to the last end.
+std::map<CollectiveSignature, Time> times_by_themselves(const RunConfig& config,
+                                                        const std::vector<CollectiveSignature>& wanted) {
+  const std::vector<Program> programs = one_after_another(wanted, config.gpus);
+  const Scripts scripts(config, programs);
   std::vector<GpuWork> work;
   for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
+  // Without SystemC, which allows one elaboration a process.
   Machine machine(config.system, work, scripts.multicast_groups(), {}, scripts.aggregation_groups(), config.seed);
-  WEFT_CHECK(machine.run(1, {}), "collectives by themselves do not end");
-  std::vector<std::int64_t> times;
-  const Gpu& gpu = machine.gpu(0);
-  for (std::size_t op = 0; op < programs.front().ops.size(); ++op) {
-    if (programs.front().ops[op].kind != ProgramOpKind::collective) continue;
-    const OpTimes& t = gpu.times()[op];
-    times.push_back((gpu.clock().to_time(t.end) - gpu.clock().to_time(t.start)).count());
+  static_cast<void>(machine.run_until_quiet(std::numeric_limits<std::uint32_t>::max(), 1));
+  std::map<CollectiveSignature, Time> times;
+  for (const Scripts::Collective& collective : scripts.collectives()) {
+    Time last_start, end;
+    for (const auto& [gpu, op] : collective.members) {
+      const OpTimes& t = machine.gpu(gpu).times()[op.value];
+      WEFT_CHECK(t.end >= 0, "collectives by themselves end");
+      last_start = std::max(last_start, machine.gpu(gpu).clock().to_time(t.start));
+      end = std::max(end, machine.gpu(gpu).clock().to_time(t.end));
+    }
+    const auto& [gpu, op] = collective.members.front();
+    times[signature_of(programs[gpu].ops[op.value].collective)] = end - last_start;
   }
   return times;
 }
 
-// Runs `work` in a child and returns what it returned, `count` numbers.
-template <class Work>
-std::vector<std::int64_t> in_child(std::size_t count, Work&& work) {
-  std::array<int, 2> pipe_ends{};
-  WEFT_CHECK(pipe(pipe_ends.data()) == 0, "no pipe to a child");
-  const pid_t child = fork();
-  WEFT_CHECK(child >= 0, "no child process");
-  const std::size_t bytes = count * sizeof(std::int64_t);
-  if (child == 0) {
-    int status = 1;
-    try {
-      const std::vector<std::int64_t> result = work();
-      // Shorter than a pipe's buffer or not, the parent reads until the end.
-      std::size_t written = 0;
-      while (written < bytes) {
-        const ssize_t n = write(pipe_ends[1], reinterpret_cast<const char*>(result.data()) + written, bytes - written);
-        if (n <= 0) break;
-        written += static_cast<std::size_t>(n);
-      }
-      status = written == bytes ? 0 : 1;
-    } catch (const std::exception&) {
-      status = 1;
-    }
-    _exit(status);
-  }
-  close(pipe_ends[1]);
-  std::vector<std::int64_t> result(count);
-  std::size_t got = 0;
-  while (got < bytes) {
-    const ssize_t n = read(pipe_ends[0], reinterpret_cast<char*>(result.data()) + got, bytes - got);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) break;
-    got += static_cast<std::size_t>(n);
-  }
-  close(pipe_ends[0]);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  WEFT_CHECK(got == bytes && WIFEXITED(status) && WEXITSTATUS(status) == 0,
-             "the process that times collectives failed");
-  return result;
+void keep_each_once(std::vector<CollectiveSignature>& wanted) {
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+}
+
+CollectiveSignature barrier_of(const GpuGroup& group) {
+  return {.kind = CollectiveKind::barrier, .bytes = 0, .type = DataType::fp32, .root = 0, .group = group};
 }
 
 }  // namespace
 
+CollectiveSignature signature_of(const CollectiveDemand& demand) {
+  return {demand.kind, demand.bytes.count(), demand.type, demand.root, demand.group};
+}
+
+std::map<CollectiveSignature, CollectiveTime> collective_times(const RunConfig& config,
+                                                               const std::vector<Program>& programs) {
+  std::vector<CollectiveSignature> wanted;
+  for (const Program& program : programs) {
+    for (const ProgramOp& op : program.ops) {
+      if (op.kind != ProgramOpKind::collective) continue;
+      wanted.push_back(signature_of(op.collective));
+      wanted.push_back(barrier_of(op.collective.group));
+    }
+  }
+  keep_each_once(wanted);
+  // Groups that share a GPU come in the same order on it, so none waits for good.
+  const std::map<CollectiveSignature, Time> times = times_by_themselves(config, wanted);
+  std::map<CollectiveSignature, CollectiveTime> found;
+  for (const auto& [signature, moving] : times) found[signature] = {moving, times.at(barrier_of(signature.group))};
+  return found;
+}
+
 std::vector<Time> recorded_collective_times(const Graph& graph, const RunConfig& config) {
   std::vector<Time> times(graph.nodes.size());
-  std::vector<Signature> wanted;
+  std::vector<CollectiveSignature> wanted;
+  RunConfig together = config;
+  together.gpus = 1;
+  together.collective = {};
+  together.collective.algorithm = AllReduceAlgorithm::ring;
   std::uint32_t channels = 0;
-  std::uint32_t gpus = 0;
   const auto signature = [&](const CollectiveNode& c) {
     const std::uint32_t recorded = c.group_size != 0 ? c.group_size : std::max(1U, graph.recorded_world);
-    return Signature{c.kind, c.bytes.count(), c.type, std::min(recorded, config.system.max_gpus)};
+    return CollectiveSignature{c.kind, c.bytes.count(), c.type, 0,
+                               GpuGroup::first(std::min(recorded, config.system.max_gpus))};
   };
   const auto counts = [&](const Node& node) {
     return node.kind == NodeKind::collective && node.iteration < config.iterations &&
-           std::get<3>(signature(node.collective)) > 1 && node.collective.bytes > Bytes();
+           signature(node.collective).group.size() > 1 && node.collective.bytes > Bytes();
   };
   for (const Node& node : graph.nodes) {
     if (!counts(node)) continue;
     wanted.push_back(signature(node.collective));
-    gpus = std::max(gpus, std::get<3>(wanted.back()));
+    together.gpus = std::max(together.gpus, static_cast<std::uint32_t>(wanted.back().group.size()));
     channels = std::max(channels, node.collective.channels);
   }
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   if (wanted.empty()) return times;
-
-  RunConfig together = config;
-  together.gpus = gpus;
-  together.collective = {};
-  together.collective.algorithm = AllReduceAlgorithm::ring;
+  keep_each_once(wanted);
   if (channels > 0) together.system.collectives.ring.channels = channels;
-  const std::vector<Program> programs = one_after_another(wanted, gpus);
-  const Scripts scripts(together, programs);  // here, so that its errors reach the user
-  const std::vector<std::int64_t> found =
-      in_child(wanted.size(), [&] { return simulate_times(together, programs, scripts); });
+  const std::map<CollectiveSignature, Time> found = times_by_themselves(together, wanted);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!counts(graph.nodes[i])) continue;
-    const auto at = std::lower_bound(wanted.begin(), wanted.end(), signature(graph.nodes[i].collective));
-    times[i] = Time(found[static_cast<std::size_t>(at - wanted.begin())]);
+    if (counts(graph.nodes[i])) times[i] = found.at(signature(graph.nodes[i].collective));
   }
   return times;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,15 +32,16 @@ struct CalibrateArguments {
   bool json = false;
 };
 
-// All iterations of the trace on one GPU: its kernels are those of any GPU that replays the trace.
+// All iterations of the trace, on as many GPUs as it has ranks: kernels are then those of any run that replays it.
 RunConfig config_of(const CalibrateArguments& arguments) {
   const Trace trace = read_trace(arguments.trace);
   Json document;
   document["system"] = arguments.system.ends_with(".json") ? load_config(arguments.system) : Json(arguments.system);
-  document["gpus"] = 1;
   document["workload"]["trace"] = std::filesystem::absolute(arguments.trace).string();
   document["iterations"] = std::max<std::size_t>(trace.ranks.front().iterations.size(), 1);
   for (const std::string& set : arguments.sets) apply_set(document, set, "--set");
+  const bool one_rank = document["workload"].contains("rank");
+  if (!document.contains("gpus")) document["gpus"] = one_rank ? 1 : trace.ranks.size();
   return read_run_config(document, "--system");
 }
 
@@ -47,19 +49,20 @@ int calibrate_trace(const CalibrateArguments& arguments) {
   exit_on_interrupt();
   const RunConfig config = config_of(arguments);
   std::vector<std::string> notes;
-  const Program program = make_programs(config, notes).front();
-  const DemandsOrigin origin = demands_origin(std::get<TraceWorkload>(config.workload), config.system, program);
+  const std::vector<Program> all = make_programs(config, notes);
+  const std::span<const Program> programs = distinct_kernels(all);
+  const DemandsOrigin origin = demands_origin(std::get<TraceWorkload>(config.workload), config.system, programs);
   ProgressBar bar(true);
   std::int64_t transactions = 0;
-  const std::vector<DemandFit> fits = run_kernels_alone(
-      program, config.system.gpu, arguments.jobs, [&](double share) { bar.update(share, "kernels alone"); },
+  const std::vector<std::vector<DemandFit>> fits = run_kernels_alone(
+      programs, config.system.gpu, arguments.jobs, [&](double share) { bar.update(share, "kernels alone"); },
       transactions);
   bar.finish();
   {
     const InterruptsHeld held;
-    write_demands(arguments.output, origin, program, fits);
+    write_demands(arguments.output, origin, programs, fits);
   }
-  Json report = calibration_report(program, fits);
+  Json report = calibration_report(programs, fits);
   report["memory_transactions"] = transactions;
   print_output(arguments.json ? json_text(report) : calibration_text(report));
   return 0;

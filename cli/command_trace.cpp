@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "cli/commands.h"
@@ -8,6 +9,8 @@
 #include "cli/result_json.h"
 #include "cli/terminal.h"
 #include "cli/trace_compare.h"
+#include "cli/trace_steps.h"
+#include "sim/config_file.h"
 #include "traces/trace_file.h"
 #include "traces/trace_info.h"
 
@@ -36,9 +39,20 @@ struct TraceCompareArguments {
 
 int trace_compare(const TraceCompareArguments& arguments) {
   exit_on_interrupt();
-  const std::string file = (std::filesystem::path(arguments.run) / "kernels.csv").string();
-  const Json comparison = compare_with_trace(read_trace(arguments.trace), read_kernels_csv(file), arguments.gpu, file);
-  print_output(arguments.json ? json_text(comparison) : trace_comparison_text(comparison));
+  const std::filesystem::path run = arguments.run;
+  const std::string file = (run / "kernels.csv").string();
+  const Trace trace = read_trace(arguments.trace);
+  const std::vector<OperationRecord> rows = read_kernels_csv(file);
+  const Json::json_pointer chosen_at("/workload/rank");
+  const std::string config_file = (run / "config.json").string();
+  const Json config = parse_json(read_file(config_file), config_file);
+  std::optional<std::uint32_t> chosen;
+  if (config.contains(chosen_at)) chosen = config.at(chosen_at).get<std::uint32_t>();
+  Json comparison =
+      compare_with_trace(trace, replayed_rank(trace, chosen, arguments.gpu, file), rows, arguments.gpu, file);
+  comparison["steps"] = compare_steps(trace, chosen, rows, file);
+  print_output(arguments.json ? json_text(comparison)
+                              : trace_comparison_text(comparison) + steps_text(comparison["steps"]));
   return 0;
 }
 

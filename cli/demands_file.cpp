@@ -15,7 +15,7 @@ namespace weft {
 
 namespace {
 
-constexpr const char* kSchema = "weft-demands/1";
+constexpr const char* kSchema = "weft-demands/2";
 
 // How much is known of a demand, in the words of `weft calibrate`.
 const char* word(DemandOrigin origin) {
@@ -90,13 +90,15 @@ class Columns {
 
 }  // namespace
 
-DemandsOrigin demands_origin(const TraceWorkload& trace, const SystemSpec& system, const Program& program) {
-  return {trace.file, sha256(read_packed(trace.file)), system.name, sha256(system_to_json(system)["gpu"].dump()),
-          guess_hashes(program)};
+DemandsOrigin demands_origin(const TraceWorkload& trace, const SystemSpec& system, std::span<const Program> programs) {
+  DemandsOrigin origin{
+      trace.file, sha256(read_packed(trace.file)), system.name, sha256(system_to_json(system)["gpu"].dump()), {}};
+  for (const Program& program : programs) origin.guess_sha256.push_back(guess_hashes(program));
+  return origin;
 }
 
-void write_demands(const std::filesystem::path& file, const DemandsOrigin& origin, const Program& program,
-                   const std::vector<DemandFit>& fits) {
+void write_demands(const std::filesystem::path& file, const DemandsOrigin& origin, std::span<const Program> programs,
+                   const std::vector<std::vector<DemandFit>>& fits) {
   Json document;
   document["schema"] = kSchema;
   document["weft"] = version();
@@ -106,25 +108,29 @@ void write_demands(const std::filesystem::path& file, const DemandsOrigin& origi
   document["gpu_sha256"] = origin.gpu_sha256;
   document["guess_sha256"] = origin.guess_sha256;
   Json& kernels = document["kernels"];
-  for (const char* column : {"name", "iteration", "demand", "measured_alone_fs", "alone_fs", "extra_cycles_per_block",
-                             "memory_scale", "flops_scale"}) {
+  for (const char* column : {"program", "name", "iteration", "demand", "measured_alone_fs", "alone_fs",
+                             "extra_cycles_per_block", "memory_scale", "flops_scale"}) {
     kernels[column] = Json::array();
   }
-  each_kernel(program, [&](std::size_t i, const ProgramOp& op) {
-    kernels["name"].push_back(op.name);
-    kernels["iteration"].push_back(op.iteration);
-    kernels["demand"].push_back(word(op.kernel.origin));
-    kernels["measured_alone_fs"].push_back(op.measured_alone > Time(0) ? Json(op.measured_alone.count()) : Json());
-    kernels["alone_fs"].push_back(fits[i].alone.count());
-    kernels["extra_cycles_per_block"].push_back(fits[i].extra_cycles_per_block);
-    kernels["memory_scale"].push_back(fits[i].memory_scale);
-    kernels["flops_scale"].push_back(fits[i].flops_scale);
-  });
+  for (std::size_t p = 0; p < programs.size(); ++p) {
+    each_kernel(programs[p], [&](std::size_t i, const ProgramOp& op) {
+      const DemandFit& fit = fits[p][i];
+      kernels["program"].push_back(p);
+      kernels["name"].push_back(op.name);
+      kernels["iteration"].push_back(op.iteration);
+      kernels["demand"].push_back(word(op.kernel.origin));
+      kernels["measured_alone_fs"].push_back(op.measured_alone > Time(0) ? Json(op.measured_alone.count()) : Json());
+      kernels["alone_fs"].push_back(fit.alone.count());
+      kernels["extra_cycles_per_block"].push_back(fit.extra_cycles_per_block);
+      kernels["memory_scale"].push_back(fit.memory_scale);
+      kernels["flops_scale"].push_back(fit.flops_scale);
+    });
+  }
   write_atomically(file, document.dump() + "\n");
 }
 
-std::vector<DemandFit> read_demands(const std::filesystem::path& file, const DemandsOrigin& wanted,
-                                    const Program& program) {
+std::vector<std::vector<DemandFit>> read_demands(const std::filesystem::path& file, const DemandsOrigin& wanted,
+                                                 std::span<const Program> programs) {
   const Json document = parse_json(read_packed(file), file.string());
   JsonReader reader(document, file.string());
   static_cast<void>(reader.one_of("schema", {kSchema}));
@@ -139,23 +145,33 @@ std::vector<DemandFit> read_demands(const std::filesystem::path& file, const Dem
                             wanted.system, reader.string("system")));
   }
   const auto guesses = document.find("guess_sha256");
-  const std::size_t held = guesses != document.end() && guesses->is_array() ? guesses->size() : 0;
-  for (std::size_t i = 0; i < wanted.guess_sha256.size(); ++i) {
-    if (i < held && (*guesses)[i] == wanted.guess_sha256[i]) continue;
-    reader.fail("guess_sha256",
-                fmt::format("expected the demands that weft {} guesses for iteration {}, got other ones (weft {}): "
-                            "calibrate again",
-                            version(), i, reader.string_or("weft", "of unknown version")));
+  const auto held = [&](std::size_t program, std::size_t iteration) {
+    const Json::json_pointer at(fmt::format("/{}/{}", program, iteration));
+    return guesses != document.end() && guesses->contains(at) ? guesses->at(at) : Json();
+  };
+  for (std::size_t p = 0; p < wanted.guess_sha256.size(); ++p) {
+    for (std::size_t i = 0; i < wanted.guess_sha256[p].size(); ++i) {
+      if (held(p, i) == wanted.guess_sha256[p][i]) continue;
+      reader.fail(
+          "guess_sha256",
+          fmt::format("expected the demands that weft {} guesses for iteration {} of program {}, got other ones "
+                      "(weft {}): calibrate again",
+                      version(), i, p, reader.string_or("weft", "of unknown version")));
+    }
   }
   const JsonReader kernels = reader.object("kernels");
   const Columns columns(kernels.value(), file.string());
-  std::vector<DemandFit> fits(program.ops.size());
+  std::vector<std::vector<DemandFit>> fits;
   std::size_t n = 0;
-  each_kernel(program, [&](std::size_t i, const ProgramOp&) {
-    fits[i] = {columns.number("extra_cycles_per_block", n, 0), columns.number("memory_scale", n, 0),
-               columns.number("flops_scale", n, 0), Time(columns.integer("alone_fs", n))};
-    ++n;
-  });
+  for (std::size_t p = 0; p < programs.size(); ++p) {
+    while (static_cast<std::size_t>(columns.integer("program", n)) < p) ++n;  // iterations that are not run
+    fits.emplace_back(programs[p].ops.size());
+    each_kernel(programs[p], [&](std::size_t i, const ProgramOp&) {
+      fits[p][i] = {columns.number("extra_cycles_per_block", n, 0), columns.number("memory_scale", n, 0),
+                    columns.number("flops_scale", n, 0), Time(columns.integer("alone_fs", n))};
+      ++n;
+    });
+  }
   return fits;
 }
 

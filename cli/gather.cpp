@@ -31,7 +31,7 @@ double bus_factor(CollectiveKind kind, double n) {
   }
 }
 
-void gather_operations(const std::vector<Program>& programs, const AlonePass& alone, const Machine& machine,
+void gather_operations(const std::vector<Program>& programs, const AlonePasses& alone, const Machine& machine,
                        RunResult& result) {
   for (std::uint32_t g = 0; g < machine.gpus(); ++g) {
     const Gpu& gpu = machine.gpu(g);
@@ -43,8 +43,8 @@ void gather_operations(const std::vector<Program>& programs, const AlonePass& al
       OperationRecord record = recorded(op, o, times, gpu.clock());
       record.gpu = g;
       if (op.kind == ProgramOpKind::kernel) {
-        record.isolated_s = to_seconds(alone.fits[o].alone);
-        record.undisturbed_s = to_seconds(alone.undisturbed.durations[o]);
+        record.isolated_s = to_seconds(alone.of(g).fits[o].alone);
+        record.undisturbed_s = to_seconds(alone.of(g).undisturbed.durations[o]);
         record.causes =
             attribute(gpu.ledger(OpId{o}), gpu.clock(), record.end_s - record.start_s - *record.undisturbed_s);
       }
@@ -232,7 +232,7 @@ SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, 
   return causes;
 }
 
-void gather(const RunConfig& config, const std::vector<Program>& programs, const AlonePass& alone,
+void gather(const RunConfig& config, const std::vector<Program>& programs, const AlonePasses& alone,
             const Scripts& scripts, const Machine& machine, RunResult& result) {
   gather_operations(programs, alone, machine, result);
   place_beside(collective_phases(scripts, machine), result.operations);
@@ -243,7 +243,7 @@ void gather(const RunConfig& config, const std::vector<Program>& programs, const
   gather_iterations(config, programs, result);
   // One GPU takes the program without communication: no other has a part of its work.
   if (result.samples_per_s) {
-    const double one_gpu = to_seconds(alone.undisturbed.end) / programs.front().iterations;
+    const double one_gpu = to_seconds(alone.of(0).undisturbed.end) / programs.front().iterations;
     result.scaling_efficiency = one_gpu / result.iteration.time_s;
   }
 }

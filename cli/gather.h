@@ -9,7 +9,7 @@
 namespace weft {
 
 // Fills operations, iteration, causes, collectives, gpus, links, switches and counters of `result`.
-void gather(const RunConfig& config, const std::vector<Program>& programs, const AlonePass& alone,
+void gather(const RunConfig& config, const std::vector<Program>& programs, const AlonePasses& alone,
             const Scripts& scripts, const Machine& machine, RunResult& result);
 
 // Divides the time that a kernel took longer than without communication by what held it up while it ran; sums to

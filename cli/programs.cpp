@@ -21,27 +21,48 @@ namespace weft {
 
 namespace {
 
-std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig& config,
-                                 std::vector<std::string>& notes) {
-  const Trace trace = read_trace(workload.file);
-  const Graph graph = graph_from_trace(trace, 0);
-  validate(graph, workload.file);
+// The place in the trace of the rank that every GPU replays.
+std::size_t chosen_rank(const Trace& trace, const TraceWorkload& workload) {
+  if (!workload.rank) return 0;
+  std::string there;
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+    if (trace.ranks[r].rank == *workload.rank) return r;
+    there += fmt::format("{}{}", r == 0 ? "" : ", ", trace.ranks[r].rank);
+  }
+  throw InputError(workload.file, "/ranks",
+                   fmt::format("expected rank {} (workload.rank), got a trace of {}", *workload.rank, there));
+}
+
+std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkload& workload, const RunConfig& config,
+                                          ReplaySpec spec, std::vector<std::string>& notes) {
+  const std::size_t chosen = chosen_rank(trace, workload);
+  const Graph graph = graph_from_trace(trace, chosen);
   if (trace.world_size > 1 || config.gpus > 1) {
     notes.push_back(fmt::format("Every GPU replays rank {} of {}: what the ranks did differently is not in the result.",
-                                trace.ranks.front().rank, trace.world_size));
+                                trace.ranks[chosen].rank, trace.world_size));
   }
-  ReplaySpec spec{config.gpus, config.iterations, workload.host_time_scale, {}};
   if (workload.recorded_waits && trace.world_size > 1 && config.gpus > 1) {
     spec.collective_times = recorded_collective_times(graph, config);
     notes.emplace_back(
         "The last GPU comes to each collective as late as the recorded rank waited there: its time in the trace less "
         "what it takes when all come together.");
   }
+  return replay(graph, spec);
+}
+
+std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig& config,
+                                 std::vector<std::string>& notes) {
+  const Trace trace = read_trace(workload.file);
+  const ReplaySpec spec{config.gpus, config.iterations, workload.host_time_scale, {}};
+  const bool each = replays_each_rank(trace, workload);
+  std::vector<Program> programs =
+      each ? replay_ranks(graphs_from_trace(trace), spec) : programs_of_one_rank(trace, workload, config, spec, notes);
+  if (each) notes.push_back(fmt::format("Each GPU replays its own of the {} recorded ranks.", programs.size()));
   notes.push_back(
       fmt::format("Demands of kernels are guessed from name, grid and block, and fitted to the time alone on "
                   "the recorded GPU ({}), whatever GPU is simulated.",
                   trace.ranks.front().device.empty() ? "unknown" : trace.ranks.front().device));
-  return replay(graph, spec);
+  return programs;
 }
 
 std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig& config, std::vector<std::string>&) {
@@ -155,6 +176,10 @@ std::size_t find_group(const std::vector<AggregationGroup>& groups, const GpuGro
 bool pulls_on_one_level(const RunConfig& config) {
   const bool pushes = config.collective.registered && config.system.collectives.in_switch.form == InSwitchForm::push;
   return !pushes && config.system.network.tree.radix == 0;
+}
+
+bool replays_each_rank(const Trace& trace, const TraceWorkload& workload) {
+  return !workload.rank && trace.ranks.size() > 1;
 }
 
 std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {

@@ -10,12 +10,16 @@
 #include "gpu_model/gpu.h"
 #include "network/aggregation_tree.h"
 #include "network/switch.h"
+#include "traces/trace.h"
 
 namespace weft {
 
 // One program a GPU. `notes` gets what a user should know: what was guessed or taken to be so. Throws InputError for a
 // trace or model that cannot be read or does not fit the system.
 [[nodiscard]] std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes);
+
+// Whether each GPU has a rank of its own to replay, with kernels of its own; else all have the same.
+[[nodiscard]] bool replays_each_rank(const Trace& trace, const TraceWorkload& workload);
 
 // Whether sums in switches are those of loads, in one table: neither pushed nor over two levels.
 [[nodiscard]] bool pulls_on_one_level(const RunConfig& config);

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <span>
 
 #include "cli/demands_file.h"
 #include "cli/functional.h"
 #include "cli/gather.h"
 #include "cli/machine.h"
 #include "cli/programs.h"
+#include "cli/sampled/ranks_apart.h"
 #include "cli/sampled/sampled_run.h"
 #include "gpu_model/alone.h"
 #include "workloads/memory_plan.h"
@@ -78,28 +80,37 @@ void note_calibration(const CalibrationSummary& summary, RunResult& result) {
                   summary.calibrated, summary.missed, kCalibrationTolerance * 100, summary.uncalibrated));
 }
 
-// The first GPU's kernels alone, from a file of demands or by running them, for all: the GPUs of a run are equal, and
-// so are their kernels.
-std::vector<DemandFit> fit_kernels(const RunConfig& config, std::vector<Program>& programs, const Progress& progress,
-                                   std::int64_t& transactions) {
+// The kernels of each pass alone, from a file of demands or by running them; then the demands of all programs are
+// those.
+void fit_kernels(const RunConfig& config, std::vector<Program>& programs, const Progress& progress, AlonePasses& alone,
+                 RunResult& result) {
   const auto* trace = std::get_if<TraceWorkload>(&config.workload);
-  std::vector<DemandFit> fits;
+  const std::span<const Program> different(programs.data(), alone.passes.size());
+  std::vector<std::vector<DemandFit>> fits;
   if (trace != nullptr && !trace->demands.empty()) {
-    fits = read_demands(trace->demands, demands_origin(*trace, config.system, programs.front()), programs.front());
+    fits = read_demands(trace->demands, demands_origin(*trace, config.system, different), different);
   } else {
     fits = run_kernels_alone(
-        programs.front(), config.system.gpu, config.threads,
+        different, config.system.gpu, config.threads,
         [&](double share) {
           if (progress) progress(0.2 * share, "kernels alone");
         },
-        transactions);
+        result.engine.memory_transactions);
   }
-  for (Program& program : programs) {
-    for (std::size_t o = 0; o < program.ops.size(); ++o) {
-      if (program.ops[o].kind == ProgramOpKind::kernel) apply(fits[o], program.ops[o].kernel);
+  note_calibration(summarise(different, fits), result);
+  for (std::size_t p = 0; p < fits.size(); ++p) alone.passes[p].fits = std::move(fits[p]);
+  for (std::size_t g = 0; g < programs.size(); ++g) {
+    std::vector<ProgramOp>& ops = programs[g].ops;
+    for (std::size_t o = 0; o < ops.size(); ++o) {
+      if (ops[o].kind == ProgramOpKind::kernel) apply(alone.of(g).fits[o], ops[o].kernel);
     }
   }
-  return fits;
+}
+
+// Of programs that differ.
+bool samples_ranks_apart(const RunConfig& config) {
+  return config.fidelity == Fidelity::sampled && std::holds_alternative<TraceWorkload>(config.workload) &&
+         config.collective.mover == Mover::compute_units && !config.functional;
 }
 
 // Whether kernels have recorded times that their demands are fitted to.
@@ -129,14 +140,19 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
   if (!result.out_of_memory) {
     const Scripts scripts(config, programs);  // first: what cannot be planned shall not cost a calibration
     std::int64_t& transactions = result.engine.memory_transactions;
-    AlonePass alone;
+    AlonePasses alone;
+    alone.passes.resize(distinct_kernels(programs).size());
     const std::string detail = config.fidelity == Fidelity::cycle ? "cycle" : why_not_sampled(config, programs);
+    if (!detail.empty() && samples_ranks_apart(config)) {
+      simulate_ranks_apart(config, programs, scripts, progress, result);
+      finish(started, progress, result);
+      return result;
+    }
     if (!detail.empty() || is_calibrated(programs.front())) {
-      alone.fits = fit_kernels(config, programs, progress, transactions);
-      note_calibration(summarise(programs.front(), alone.fits), result);
+      fit_kernels(config, programs, progress, alone, result);
     }
     if (detail.empty()) {
-      simulate_sampled(config, programs, scripts, alone.fits, progress, result);
+      simulate_sampled(config, programs, scripts, alone.of(0).fits, progress, result);
       finish(started, progress, result);
       return result;
     }
@@ -144,7 +160,9 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
       result.notes.push_back(fmt::format("Simulated in detail although asked for samples: {}.", detail));
     }
     if (progress) progress(0.2, "without communication");
-    alone.undisturbed = run_without_communication(scripts.work(0), config.system.gpu, transactions);
+    for (std::size_t p = 0; p < alone.passes.size(); ++p) {
+      alone.passes[p].undisturbed = run_without_communication(scripts.work(p), config.system.gpu, transactions);
+    }
 
     std::vector<GpuWork> work;
     for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));

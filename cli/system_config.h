@@ -31,6 +31,7 @@ struct SystemSpec {
 
 struct TraceWorkload {
   std::string file;
+  std::optional<std::uint32_t> rank;  // that every GPU replays; absent: each its own, or the only one there is
   double host_time_scale = 1;
   bool recorded_waits = true;
   std::string demands;  // file of fitted demands; empty: calibrate in the run

@@ -187,9 +187,9 @@ class Comparison {
 
 }  // namespace
 
-Json compare_with_trace(const Trace& trace, const std::vector<OperationRecord>& rows, std::uint32_t gpu,
-                        const std::string& source) {
-  return Comparison(trace.ranks.front(), rows, gpu, source).run();
+Json compare_with_trace(const Trace& trace, std::size_t rank, const std::vector<OperationRecord>& rows,
+                        std::uint32_t gpu, const std::string& source) {
+  return Comparison(trace.ranks[rank], rows, gpu, source).run();
 }
 
 std::string trace_comparison_text(const Json& comparison) {

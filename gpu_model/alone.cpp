@@ -21,21 +21,24 @@ struct Chunk {
 
 class AloneRun {
  public:
-  AloneRun(const Program& program, const GpuSpec& gpu, std::uint32_t threads,
+  AloneRun(std::span<const Program> programs, const GpuSpec& gpu, std::uint32_t threads,
            const std::function<void(double)>& progress)
-      : program_(program), gpu_(gpu), threads_(threads), progress_(progress), fits_(program.ops.size()) {
-    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-      if (program.ops[i].kind == ProgramOpKind::kernel) kernels_.push_back(OpId{i});
+      : programs_(programs), gpu_(gpu), threads_(threads), progress_(progress) {
+    for (std::uint32_t p = 0; p < programs.size(); ++p) {
+      fits_.emplace_back(programs[p].ops.size());
+      for (std::uint32_t i = 0; i < programs[p].ops.size(); ++i) {
+        if (programs[p].ops[i].kind == ProgramOpKind::kernel) kernels_.push_back({p, OpId{i}});
+      }
     }
   }
 
-  std::vector<DemandFit> run(std::int64_t& transactions) {
+  std::vector<std::vector<DemandFit>> run(std::int64_t& transactions) {
     std::vector<Chunk> first;
     std::vector<Chunk> later;
     for (std::size_t begin = 0; begin < kernels_.size();) {
       std::size_t end = begin + 1;
-      while (end < kernels_.size() && end < begin + kAloneChunk && iteration(end) == iteration(begin)) ++end;
-      (iteration(begin) == iteration(0) ? first : later).push_back(Chunk{begin, end, {}, 0});
+      while (end < kernels_.size() && end < begin + kAloneChunk && together(begin, end)) ++end;
+      (together(0, begin) ? first : later).push_back(Chunk{begin, end, {}, 0});
       begin = end;
     }
     run_chunks(first);
@@ -48,8 +51,27 @@ class AloneRun {
   }
 
  private:
-  [[nodiscard]] const ProgramOp& op(std::size_t kernel) const { return program_.ops[kernels_[kernel].value]; }
-  [[nodiscard]] std::uint32_t iteration(std::size_t kernel) const { return op(kernel).iteration; }
+  struct Kernel {
+    std::uint32_t program = 0;
+    OpId op;
+  };
+
+  [[nodiscard]] const ProgramOp& op(std::size_t kernel) const {
+    return programs_[kernels_[kernel].program].ops[kernels_[kernel].op.value];
+  }
+  // Of one iteration of one program.
+  [[nodiscard]] bool together(std::size_t a, std::size_t b) const {
+    return kernels_[a].program == kernels_[b].program && op(a).iteration == op(b).iteration;
+  }
+  [[nodiscard]] DemandFit& fit_of(std::size_t kernel) {
+    return fits_[kernels_[kernel].program][kernels_[kernel].op.value];
+  }
+  // The kernels before a chunk that its L2 is warmed with.
+  [[nodiscard]] std::size_t warm_up_from(std::size_t first) const {
+    std::size_t from = first - std::min(first, kAloneWarmUp);
+    while (kernels_[from].program != kernels_[first].program) ++from;
+    return from;
+  }
 
   void run_chunks(std::vector<Chunk>& chunks) {
     std::atomic<std::size_t> next = 0;
@@ -73,12 +95,12 @@ class AloneRun {
 
   void run_chunk(Chunk& chunk) {
     Trial trial(gpu_);
-    for (std::size_t k = chunk.first - std::min(chunk.first, kAloneWarmUp); k < chunk.first; ++k) {
+    for (std::size_t k = warm_up_from(chunk.first); k < chunk.first; ++k) {
       trial.run(op(k), op(k).kernel);
       trial.keep();
     }
     for (std::size_t k = chunk.first; k < chunk.end; ++k) {
-      run_kernel(op(k), fits_[kernels_[k].value], trial, chunk);
+      run_kernel(op(k), fit_of(k), trial, chunk);
       trial.keep();
       report();
     }
@@ -99,40 +121,57 @@ class AloneRun {
     if (progress_) progress_(static_cast<double>(done_) / static_cast<double>(kernels_.size()));
   }
 
-  const Program& program_;
+  std::span<const Program> programs_;
   const GpuSpec& gpu_;
   std::uint32_t threads_;
   const std::function<void(double)>& progress_;
-  std::vector<OpId> kernels_;
-  std::vector<DemandFit> fits_;  // by OpId
-  KnownFits known_;              // of the first iteration
+  std::vector<Kernel> kernels_;
+  std::vector<std::vector<DemandFit>> fits_;  // by program and OpId
+  KnownFits known_;                           // of the first iteration of the first program
   std::mutex mutex_;
   std::size_t done_ = 0;
 };
 
-}  // namespace
-
-std::vector<DemandFit> run_kernels_alone(const Program& program, const GpuSpec& gpu, std::uint32_t threads,
-                                         const std::function<void(double)>& progress, std::int64_t& transactions) {
-  return AloneRun(program, gpu, threads, progress).run(transactions);
+bool same_kernels(const Program& a, const Program& b) {
+  return std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), [](const ProgramOp& x, const ProgramOp& y) {
+    return x.kind == y.kind && (x.kind != ProgramOpKind::kernel ||
+                                (same_demand(x.kernel, y.kernel) && x.measured_alone == y.measured_alone));
+  });
 }
 
-CalibrationSummary summarise(const Program& program, const std::vector<DemandFit>& fits) {
+}  // namespace
+
+std::vector<std::vector<DemandFit>> run_kernels_alone(std::span<const Program> programs, const GpuSpec& gpu,
+                                                      std::uint32_t threads,
+                                                      const std::function<void(double)>& progress,
+                                                      std::int64_t& transactions) {
+  return AloneRun(programs, gpu, threads, progress).run(transactions);
+}
+
+std::span<const Program> distinct_kernels(std::span<const Program> programs) {
+  const bool same = std::all_of(programs.begin(), programs.end(),
+                                [&](const Program& program) { return same_kernels(program, programs.front()); });
+  return same ? programs.first(1) : programs;
+}
+
+CalibrationSummary summarise(std::span<const Program> programs, const std::vector<std::vector<DemandFit>>& fits) {
   CalibrationSummary out;
-  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-    const ProgramOp& op = program.ops[i];
-    if (op.kind != ProgramOpKind::kernel) continue;
-    if (op.measured_alone == Time(0)) {
-      ++out.uncalibrated;
-      continue;
+  for (std::size_t p = 0; p < programs.size(); ++p) {
+    for (std::size_t i = 0; i < programs[p].ops.size(); ++i) {
+      const ProgramOp& op = programs[p].ops[i];
+      if (op.kind != ProgramOpKind::kernel) continue;
+      if (op.measured_alone == Time(0)) {
+        ++out.uncalibrated;
+        continue;
+      }
+      ++out.calibrated;
+      const double error = calibration_error(op, fits[p][i]);
+      if (error > kCalibrationTolerance) ++out.missed;
+      if (error > 2 * kCalibrationTolerance) ++out.missed_twice;
+      if (error <= out.worst_error && !out.worst.empty()) continue;
+      out.worst_error = error;
+      out.worst = op.name;
     }
-    ++out.calibrated;
-    const double error = calibration_error(op, fits[i]);
-    if (error > kCalibrationTolerance) ++out.missed;
-    if (error > 2 * kCalibrationTolerance) ++out.missed_twice;
-    if (error <= out.worst_error && out.worst) continue;
-    out.worst_error = error;
-    out.worst = OpId{i};
   }
   return out;
 }

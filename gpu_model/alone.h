@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "gpu_model/calibration.h"
@@ -11,18 +13,20 @@
 
 namespace weft {
 
-// Runs all kernels of `program` alone, on up to `threads` threads; the result is the same for any number. Those with
-// measured_alone are calibrated to it (calibration.h). Returns a fit for each operation; `program` is not changed.
-// The fits of the first iterations do not depend on how many follow. `progress` sees the share done and may be empty;
-// `transactions` grows by the memory transactions.
+// Runs all kernels of `programs` alone, on up to `threads` threads; the result is the same for any number. Those with
+// measured_alone are calibrated to it (calibration.h). Returns a fit for each operation of each; programs are not
+// changed. The fits of the first iterations do not depend on how many follow. `progress` sees the share done and may be
+// empty; `transactions` grows by the memory transactions.
 //
 // Kernels go in chunks of kAloneChunk, each of which starts behind kAloneWarmUp kernels before it: an L2 of 40 MiB
-// holds what the last few kernels touched. The first iteration goes first, and later ones begin their search where the
-// same kernel's ended.
-[[nodiscard]] std::vector<DemandFit> run_kernels_alone(const Program& program, const GpuSpec& gpu,
-                                                       std::uint32_t threads,
-                                                       const std::function<void(double)>& progress,
-                                                       std::int64_t& transactions);
+// holds what the last few kernels touched. The first iteration of the first program goes first; later ones, and those
+// of the other programs, begin their search where the same kernel's ended.
+[[nodiscard]] std::vector<std::vector<DemandFit>> run_kernels_alone(std::span<const Program> programs,
+                                                                    const GpuSpec& gpu, std::uint32_t threads,
+                                                                    const std::function<void(double)>& progress,
+                                                                    std::int64_t& transactions);
+// The programs whose kernels need a pass of their own: the first for all, or, where any differ, all.
+[[nodiscard]] std::span<const Program> distinct_kernels(std::span<const Program> programs);
 inline constexpr std::size_t kAloneChunk = 48;
 inline constexpr std::size_t kAloneWarmUp = 6;
 
@@ -32,11 +36,12 @@ struct CalibrationSummary {
   std::uint32_t missed = 0;        // of these, those that stayed more than kCalibrationTolerance off
   std::uint32_t missed_twice = 0;  // and more than twice that
   std::uint32_t uncalibrated = 0;  // kernels without: the demand is used as it is
-  std::optional<OpId> worst;
+  std::string worst;               // the kernel that is most off; empty: none was fitted
   double worst_error = 0;
 };
 // `fits` as run_kernels_alone returns them; there may be more of them than operations.
-[[nodiscard]] CalibrationSummary summarise(const Program& program, const std::vector<DemandFit>& fits);
+[[nodiscard]] CalibrationSummary summarise(std::span<const Program> programs,
+                                           const std::vector<std::vector<DemandFit>>& fits);
 
 // The program with collectives that end at once: what communication costs is measured against this.
 struct UndisturbedRun {
@@ -46,6 +51,11 @@ struct UndisturbedRun {
 struct AlonePass {
   std::vector<DemandFit> fits;  // by OpId
   UndisturbedRun undisturbed;
+};
+// One for all GPUs, or one for each where their kernels differ.
+struct AlonePasses {
+  std::vector<AlonePass> passes;
+  [[nodiscard]] const AlonePass& of(std::size_t gpu) const { return passes[passes.size() == 1 ? 0 : gpu]; }
 };
 
 // `work` is that of the GPU whose program was run alone.

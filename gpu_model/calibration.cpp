@@ -203,6 +203,13 @@ void Trial::keep() {
   l2_.rest();
 }
 
+bool same_demand(const KernelDemand& a, const KernelDemand& b) {
+  return a.shape == b.shape && a.reads == b.reads && a.writes == b.writes && a.flops == b.flops &&
+         a.iterations == b.iterations && a.stages == b.stages && a.write_at_end == b.write_at_end &&
+         a.barrier == b.barrier && a.cluster_blocks == b.cluster_blocks && a.instructions == b.instructions &&
+         a.extra_cycles_per_block == b.extra_cycles_per_block && a.memory_scale == b.memory_scale;
+}
+
 KernelSignature kernel_signature(const ProgramOp& op) {
   const KernelDemand& demand = op.kernel;
   KernelSignature out{hash_of(op.name), static_cast<std::uint64_t>(op.measured_alone.count())};

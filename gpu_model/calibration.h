@@ -46,6 +46,9 @@ class Trial {
   std::int64_t memory_transactions_ = 0;
 };
 
+// Whether kernels ask for the same, at the same addresses.
+[[nodiscard]] bool same_demand(const KernelDemand& a, const KernelDemand& b);
+
 // Everything about a kernel that its time alone depends on, but for addresses.
 using KernelSignature = std::vector<std::uint64_t>;
 [[nodiscard]] KernelSignature kernel_signature(const ProgramOp& op);

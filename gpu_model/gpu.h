@@ -99,6 +99,7 @@ class Gpu final : public Chip {
   void host_step();
   void start_op(OpId op);
   void start_kernel(OpId op, const ScriptedKernel* script);
+  [[nodiscard]] SubCycle lasts_of(OpId op) const { return work_.lasts.empty() ? 0 : work_.lasts[op.value]; }
   [[nodiscard]] std::uint32_t engine_unit(Executor executor, std::uint64_t block) const;
   void end_op(std::uint32_t kernel);
   void dispatch(std::uint32_t kernel);

@@ -67,7 +67,10 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   kernel.start = now();
   kernel.sequence = launches_++;
   kernel.priority = frontend_.program().priorities[described.stream.value];
-  if (script == nullptr) {
+  const SubCycle lasts = lasts_of(op);
+  if (script == nullptr && lasts > 0) {
+    kernel.blocks = 0;
+  } else if (script == nullptr) {
     kernel.program.emplace(described.kernel, spec_, described.name);
     kernel.needs = kernel.program->needs();
     kernel.blocks = kernel.program->blocks();
@@ -88,7 +91,7 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   };
   active_.insert(std::upper_bound(active_.begin(), active_.end(), slot, before), slot);
   if (kernel.blocks == 0) {
-    push_control(now(), GpuEvent{.kind = EventKind::op_ends, .agent = slot});
+    push_control(now() + lasts, GpuEvent{.kind = EventKind::op_ends, .agent = slot});
     return;
   }
   dispatch(slot);
@@ -243,7 +246,7 @@ void Gpu::end_kernel_if_drained(std::uint32_t slot) {
   // synchronization domain of its own (CUDA programming guide, Memory Synchronization Domains).
   const bool flushes = spec_.sync_domains == 1 && kernel.script == nullptr && !work_.private_parts.links;
   if (!flushes || remote_acknowledged_ == remote_stores_) {
-    push_control(drained, GpuEvent{.kind = EventKind::op_ends, .agent = slot});
+    push_control(drained + lasts_of(kernel.op), GpuEvent{.kind = EventKind::op_ends, .agent = slot});
     return;
   }
   kernel.flushes = remote_stores_;

@@ -27,6 +27,9 @@ struct GpuWork {
   // Kernels that run by themselves leave out blocks once they have settled (wave_skip.h); what that takes away from
   // the end of the run is Gpu::skipped().
   bool skip_waves = false;
+  // By op, empty: none. A kernel with a time here takes that and nothing else of the GPU; a collective or copy ends so
+  // much after its script.
+  std::vector<SubCycle> lasts = {};
 };
 
 // What communication held a kernel up with, booked while it ran: subcycles.

@@ -22,6 +22,7 @@ class GraphBuilder {
   Graph build() {
     graph_.name = trace_.source;
     graph_.iterations = static_cast<std::uint32_t>(std::max<std::size_t>(rank_.iterations.size(), 1));
+    graph_.recorded_rank = rank_.rank;
     graph_.recorded_world = trace_.world_size;
     for (const TraceIteration& iteration : rank_.iterations)
       graph_.iteration_starts.push_back(iteration.start - rank_.iterations.front().start);
@@ -157,8 +158,13 @@ class GraphBuilder {
                            " without: profile with record_shapes=True or PyTorch 2.2 and newer to replay it");
     node.kind = NodeKind::collective;
     const auto channels = op.shape ? static_cast<std::uint32_t>(op.shape->blocks()) : 0;
-    node.collective = {c.kind,  Bytes(*c.elements * bytes_per_element(*c.type)), *c.type, c.group_size, c.group_ranks,
-                       channels};
+    node.collective = {.kind = c.kind,
+                       .bytes = Bytes(*c.elements * bytes_per_element(*c.type)),
+                       .type = *c.type,
+                       .group_size = c.group_size,
+                       .group_ranks = c.group_ranks,
+                       .communicator = c.group_name,
+                       .channels = channels};
   }
 
   const Trace& trace_;
@@ -176,6 +182,18 @@ class GraphBuilder {
 Graph graph_from_trace(const Trace& trace, std::size_t rank_index) {
   WEFT_CHECK(rank_index < trace.ranks.size(), "no such rank in the trace");
   return GraphBuilder(trace, rank_index).build();
+}
+
+std::vector<Graph> graphs_from_trace(const Trace& trace) {
+  Time first = Time::max();
+  for (const TraceRank& rank : trace.ranks)
+    if (!rank.iterations.empty()) first = std::min(first, rank.iterations.front().start);
+  std::vector<Graph> graphs;
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+    Graph& graph = graphs.emplace_back(graph_from_trace(trace, r));
+    for (Time& start : graph.iteration_starts) start += trace.ranks[r].iterations.front().start - first;
+  }
+  return graphs;
 }
 
 }  // namespace weft

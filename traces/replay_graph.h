@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "traces/trace.h"
 #include "workloads/graph.h"
@@ -20,5 +21,8 @@ namespace weft {
 // Throws InputError naming the trace's source and the operation when a collective lacks its number of elements or type,
 // which files of older PyTorch do; importing and inspecting such a trace works.
 [[nodiscard]] Graph graph_from_trace(const Trace& trace, std::size_t rank_index);
+
+// Of every rank, for a replay of all: they begin as far apart as their first iterations did.
+[[nodiscard]] std::vector<Graph> graphs_from_trace(const Trace& trace);
 
 }  // namespace weft

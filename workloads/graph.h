@@ -49,6 +49,7 @@ struct CollectiveNode {
   DataType type = DataType::fp32;
   std::uint32_t group_size = 0;            // as recorded; 0: all GPUs of the run
   std::vector<std::uint32_t> group_ranks;  // as recorded, may be empty
+  std::string communicator;                // as recorded, may be empty
   std::uint32_t channels = 0;              // thread blocks as recorded; 0: unknown
 };
 
@@ -86,8 +87,9 @@ struct Graph {
   std::uint32_t iterations = 1;
   double samples_per_iteration = 0;
   double tokens_per_iteration = 0;
-  std::vector<Time> iteration_starts;  // recorded, from the start of the first; empty when unknown
-  std::uint32_t recorded_world = 0;    // ranks of the recorded run; 0: unknown or generated
+  std::vector<Time> iteration_starts;  // recorded, from when the first rank started the first; empty when unknown
+  std::uint32_t recorded_rank = 0;
+  std::uint32_t recorded_world = 0;  // ranks of the recorded run; 0: unknown or generated
 };
 
 // The highest slice index that the blocks of a kernel reach in `use` (see Operand). blocks > 0.

@@ -9,6 +9,7 @@
 
 #include "sim/error.h"
 #include "workloads/address_plan.h"
+#include "workloads/rank_meetings.h"
 #include "workloads/replay_groups.h"
 
 namespace weft {
@@ -69,8 +70,8 @@ class HostClock {
   // Moves the host's last moment into the clock of `iteration`, which starts at 0.
   void enter(std::uint32_t iteration) {
     const auto& starts = graph_.iteration_starts;
-    if (started_ && iteration < starts.size()) {
-      free_at_ -= starts[iteration] - starts[iteration_];
+    if (iteration < starts.size()) {
+      free_at_ -= starts[iteration] - (started_ ? starts[iteration_] : Time(0));
     } else {
       free_at_ = Time(0);
     }
@@ -87,23 +88,17 @@ class HostClock {
 
 class RankReplay {
  public:
-  RankReplay(const Graph& graph, const ReplaySpec& spec, std::uint32_t iterations)
-      : graph_(graph),
-        spec_(spec),
-        iterations_(iterations),
-        plan_(plan_addresses(graph)),
-        streams_(dense_streams(graph, iterations)),
-        buffers_(collective_buffers(graph, plan_.end)),
-        groups_(graph, spec.gpus) {}
+  RankReplay(const Graph& graph, const ReplaySpec& spec, std::uint32_t iterations, const AddressPlan& plan)
+      : graph_(graph), spec_(spec), iterations_(iterations), plan_(plan), streams_(dense_streams(graph, iterations)) {}
 
-  [[nodiscard]] Program program_of(GpuId gpu) const {
+  // `meetings` by node. A collective of one GPU is left out.
+  [[nodiscard]] Program program_with(const std::vector<Meeting>& meetings) const {
     Program program;
     program.priorities.assign(streams_.size(), 0);
     program.iterations = iterations_;
     program.samples_per_iteration = graph_.samples_per_iteration;
     program.tokens_per_iteration = graph_.tokens_per_iteration;
     HostClock host(graph_, spec_.host_time_scale);
-    std::map<std::vector<GpuId>, std::uint32_t> sequences;
     std::vector<std::optional<OpId>> op_of(graph_.nodes.size());
     Time kept;  // host time of operations that were left out
     std::vector<bool> begun(streams_.size(), false);
@@ -112,9 +107,7 @@ class RankReplay {
       if (node.iteration >= iterations_) continue;
       const Time delay = kept + host.delay_before(node);
       kept = Time(0);
-      std::vector<GpuId> group;
-      if (node.kind == NodeKind::collective) group = groups_.group_of(gpu, node.collective, node_path(i));
-      if (group.size() == 1) {
+      if (node.kind == NodeKind::collective && meetings[i].group.size() == 1) {
         kept = delay;
         continue;
       }
@@ -130,14 +123,14 @@ class RankReplay {
         if (!waits && late > kLaunching) op.start_delay = late;
       }
       if (node.kind == NodeKind::collective) {
+        const Meeting& meeting = meetings[i];
         op.collective.kind = node.collective.kind;
-        op.collective.bytes = node.collective.bytes;
+        op.collective.bytes = meeting.bytes;
         op.collective.type = node.collective.type;
-        op.collective.sequence = sequences[group]++;
-        op.collective.group = std::move(group);
-        op.collective.send_address = buffers_[i];
-        if (gpu == op.collective.group.back()) op.start_delay = waited(i);
-        op.collective.receive_address = buffers_[i];
+        op.collective.sequence = meeting.sequence;
+        op.collective.group = meeting.group;
+        op.collective.send_address = op.collective.receive_address = meeting.buffer;
+        op.start_delay = meeting.late;
       }
       op_of[i] = OpId{static_cast<std::uint32_t>(program.ops.size())};
       program.ops.push_back(std::move(op));
@@ -163,20 +156,35 @@ class RankReplay {
     return waits;
   }
 
-  // How long the recorded rank waited in a collective for the last one to come.
-  [[nodiscard]] Time waited(std::size_t node) const {
-    if (spec_.collective_times.empty()) return Time(0);
-    return std::max(Time(0), graph_.nodes[node].recorded->duration - spec_.collective_times[node]);
-  }
-
   const Graph& graph_;
   const ReplaySpec& spec_;
   std::uint32_t iterations_;
-  AddressPlan plan_;
+  const AddressPlan& plan_;
   std::map<std::uint32_t, StreamId> streams_;
-  std::vector<std::uint64_t> buffers_;
-  ReplayGroups groups_;
 };
+
+// How long the recorded rank waited in a collective for the last one to come.
+Time waited(const Graph& graph, const ReplaySpec& spec, std::size_t node) {
+  if (spec.collective_times.empty()) return Time(0);
+  return std::max(Time(0), graph.nodes[node].recorded->duration - spec.collective_times[node]);
+}
+
+// Of GPU `gpu` where all replay the same rank, by node.
+std::vector<Meeting> meetings_of_replica(const Graph& graph, const ReplaySpec& spec, std::uint32_t iterations,
+                                         const ReplayGroups& groups, const std::vector<std::uint64_t>& buffers,
+                                         GpuId gpu) {
+  std::vector<Meeting> meetings(graph.nodes.size());
+  std::map<GpuGroup, std::uint32_t> sequences;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.kind != NodeKind::collective || node.iteration >= iterations) continue;
+    GpuGroup group = groups.group_of(gpu, node.collective, node_path(i));
+    const std::uint32_t sequence = sequences[group]++;
+    const Time late = gpu == group.back() ? waited(graph, spec, i) : Time(0);
+    meetings[i] = {std::move(group), sequence, buffers[i], node.collective.bytes, late};
+  }
+  return meetings;
+}
 
 void check(const Graph& graph, const ReplaySpec& spec) {
   if (spec.gpus == 0) throw InputError("", "/gpus", "expected 1 or more, got 0");
@@ -198,14 +206,67 @@ void check(const Graph& graph, const ReplaySpec& spec) {
   }
 }
 
+std::string numbers_of(const std::vector<std::uint32_t>& ranks) { return fmt::format("{}", fmt::join(ranks, ", ")); }
+
+void check_ranks(const std::vector<Graph>& ranks, const ReplaySpec& spec) {
+  WEFT_CHECK(!ranks.empty(), "no rank to replay");
+  WEFT_CHECK(spec.collective_times.empty(), "ranks that are all there wait for each other by themselves");
+  const Graph& first = ranks.front();
+  std::vector<std::uint32_t> missing;
+  for (std::uint32_t rank = 0; rank < first.recorded_world; ++rank) {
+    if (std::none_of(ranks.begin(), ranks.end(), [&](const Graph& g) { return g.recorded_rank == rank; }))
+      missing.push_back(rank);
+  }
+  const std::string or_one = "or one rank for all GPUs (workload.rank)";
+  if (!missing.empty()) {
+    throw InputError(first.name, "/ranks",
+                     fmt::format("expected all {} ranks of the recorded run, {}, got {} without {}",
+                                 first.recorded_world, or_one, ranks.size(), numbers_of(missing)));
+  }
+  if (spec.gpus != ranks.size()) {
+    throw InputError(
+        first.name, "/ranks",
+        fmt::format("expected as many GPUs as recorded ranks ({}), {}, got {} GPUs", ranks.size(), or_one, spec.gpus));
+  }
+  for (const Graph& graph : ranks) {
+    if (graph.iterations == first.iterations) continue;
+    throw InputError(graph.name, "/ranks",
+                     fmt::format("expected the {} iterations of rank {} on rank {} too, got {}", first.iterations,
+                                 first.recorded_rank, graph.recorded_rank, graph.iterations));
+  }
+}
+
 }  // namespace
 
 std::vector<Program> replay(const Graph& graph, const ReplaySpec& spec) {
   validate(graph, graph.name);
   check(graph, spec);
-  const RankReplay rank(graph, spec, spec.iterations == 0 ? graph.iterations : spec.iterations);
+  const std::uint32_t iterations = spec.iterations == 0 ? graph.iterations : spec.iterations;
+  const AddressPlan plan = plan_addresses(graph);
+  const std::vector<std::uint64_t> buffers = collective_buffers(graph, plan.end);
+  const ReplayGroups groups(graph, spec.gpus);
+  const RankReplay rank(graph, spec, iterations, plan);
   std::vector<Program> programs;
-  for (std::uint32_t gpu = 0; gpu < spec.gpus; ++gpu) programs.push_back(rank.program_of(GpuId{gpu}));
+  for (std::uint32_t gpu = 0; gpu < spec.gpus; ++gpu)
+    programs.push_back(rank.program_with(meetings_of_replica(graph, spec, iterations, groups, buffers, GpuId{gpu})));
+  return programs;
+}
+
+std::vector<Program> replay_ranks(const std::vector<Graph>& ranks, const ReplaySpec& spec) {
+  check_ranks(ranks, spec);
+  std::vector<AddressPlan> plans;
+  std::uint64_t end = 0;
+  for (const Graph& graph : ranks) {
+    validate(graph, graph.name);
+    check(graph, spec);
+    plans.push_back(plan_addresses(graph));
+    end = std::max(end, plans.back().end);
+  }
+  const std::uint32_t iterations = spec.iterations == 0 ? ranks.front().iterations : spec.iterations;
+  const std::vector<std::vector<Meeting>> meetings = meetings_of_ranks(ranks, iterations, end);
+  std::vector<Program> programs;
+  for (std::size_t r = 0; r < ranks.size(); ++r)
+    programs.push_back(RankReplay(ranks[r], spec, iterations, plans[r]).program_with(meetings[r]));
   return programs;
 }
 

@@ -6,18 +6,12 @@
 #include <set>
 #include <tuple>
 
+#include "gpu_model/calibration.h"
 #include "gpu_model/folded_programs.h"
 
 namespace weft {
 
 namespace {
-
-bool same(const KernelDemand& a, const KernelDemand& b) {
-  return a.shape == b.shape && a.reads == b.reads && a.writes == b.writes && a.flops == b.flops &&
-         a.iterations == b.iterations && a.stages == b.stages && a.write_at_end == b.write_at_end &&
-         a.barrier == b.barrier && a.cluster_blocks == b.cluster_blocks && a.instructions == b.instructions &&
-         a.extra_cycles_per_block == b.extra_cycles_per_block && a.memory_scale == b.memory_scale;
-}
 
 bool same(const CollectiveDemand& a, const CollectiveDemand& b) {
   return a.kind == b.kind && a.bytes == b.bytes && a.type == b.type && a.group == b.group && a.root == b.root &&
@@ -26,7 +20,7 @@ bool same(const CollectiveDemand& a, const CollectiveDemand& b) {
 
 bool same(const ProgramOp& a, const ProgramOp& b) {
   return a.kind == b.kind && a.stream == b.stream && a.waits == b.waits && a.host_delay == b.host_delay &&
-         a.start_delay == b.start_delay && same(a.kernel, b.kernel) && same(a.collective, b.collective) &&
+         a.start_delay == b.start_delay && same_demand(a.kernel, b.kernel) && same(a.collective, b.collective) &&
          a.copy.bytes == b.copy.bytes && a.copy.to_device == b.copy.to_device && a.copy.address == b.copy.address;
 }
 

@@ -53,8 +53,8 @@ class Demands : public ::testing::Test {
     config_ = config(2, "");
     program_ = program_of(config_);
     std::int64_t transactions = 0;
-    fits_ = run_kernels_alone(program_, config_.system.gpu, 1, {}, transactions);
-    write_demands(file_, origin(config_, program_), program_, fits_);
+    fits_ = run_kernels_alone({&program_, 1}, config_.system.gpu, 1, {}, transactions);
+    write_demands(file_, origin(config_, program_), {&program_, 1}, fits_);
   }
 
   [[nodiscard]] RunConfig config(int iterations, const std::string& demands, Json over = Json::object()) const {
@@ -70,12 +70,12 @@ class Demands : public ::testing::Test {
     return make_programs(config, notes).front();
   }
   static DemandsOrigin origin(const RunConfig& config, const Program& program) {
-    return demands_origin(std::get<TraceWorkload>(config.workload), config.system, program);
+    return demands_origin(std::get<TraceWorkload>(config.workload), config.system, {&program, 1});
   }
   [[nodiscard]] std::string refusal(const RunConfig& other) const {
     const Program program = program_of(other);
     try {
-      static_cast<void>(read_demands(file_, origin(other, program), program));
+      static_cast<void>(read_demands(file_, origin(other, program), {&program, 1}));
     } catch (const InputError& error) {
       return error.what();
     }
@@ -87,16 +87,36 @@ class Demands : public ::testing::Test {
   std::filesystem::path file_ = folder_.path() / "demands.json.gz";
   RunConfig config_;
   Program program_;
-  std::vector<DemandFit> fits_;
+  std::vector<std::vector<DemandFit>> fits_;
 };
 
-TEST_F(Demands, ComeBackExactly) { EXPECT_EQ(read_demands(file_, origin(config_, program_), program_), fits_); }
+TEST_F(Demands, ComeBackExactly) { EXPECT_EQ(read_demands(file_, origin(config_, program_), {&program_, 1}), fits_); }
 
 TEST_F(Demands, ServeTheFirstIterationsToo) {
   const RunConfig one = config(1, "");
   const Program program = program_of(one);
-  EXPECT_EQ(read_demands(file_, origin(one, program), program),
-            std::vector<DemandFit>(fits_.begin(), fits_.begin() + 2));
+  const std::vector<DemandFit> first(fits_[0].begin(), fits_[0].begin() + 2);
+  EXPECT_EQ(read_demands(file_, origin(one, program), {&program, 1}), std::vector<std::vector<DemandFit>>{first});
+}
+
+TEST_F(Demands, OfEachRankComeBackToItsProgram) {
+  std::vector<Program> ranks{program_, program_};
+  for (ProgramOp& op : ranks[1].ops) op.measured_alone += microseconds(4);
+  std::int64_t transactions = 0;
+  const auto fits = run_kernels_alone(ranks, config_.system.gpu, 1, {}, transactions);
+  ASSERT_NE(fits[0], fits[1]);
+  const auto origin_of = [&](const std::vector<Program>& programs) {
+    return demands_origin(std::get<TraceWorkload>(config_.workload), config_.system, programs);
+  };
+  write_demands(file_, origin_of(ranks), ranks, fits);
+  std::vector<Program> first = ranks;
+  for (Program& program : first) {
+    program.ops.resize(2);
+    program.iterations = 1;
+  }
+  const auto read = read_demands(file_, origin_of(first), first);
+  for (std::size_t r = 0; r < 2; ++r)
+    EXPECT_EQ(read[r], std::vector<DemandFit>(fits[r].begin(), fits[r].begin() + 2)) << r;
 }
 
 TEST_F(Demands, OfAnotherGpuAreRefused) {
@@ -113,19 +133,19 @@ TEST_F(Demands, OfAnotherTraceAreRefused) {
 
 TEST_F(Demands, OfOtherGuessesAreRefused) {
   DemandsOrigin later = origin(config_, program_);
-  later.guess_sha256[1] = "other";
-  EXPECT_THROW(static_cast<void>(read_demands(file_, later, program_)), InputError);
+  later.guess_sha256[0][1] = "other";
+  EXPECT_THROW(static_cast<void>(read_demands(file_, later, {&program_, 1})), InputError);
 }
 
 TEST_F(Demands, WithAColumnTooShortAreRefused) {
   Program shorter = program_;
   shorter.ops.pop_back();
-  write_demands(file_, origin(config_, program_), shorter, fits_);
+  write_demands(file_, origin(config_, program_), {&shorter, 1}, fits_);
   EXPECT_THAT(refusal(config_), HasSubstr("expected an array of at least 4 values"));
 }
 
 TEST_F(Demands, AreReportedByWhatIsKnownOfThem) {
-  const Json report = calibration_report(program_, fits_);
+  const Json report = calibration_report({&program_, 1}, fits_);
   EXPECT_EQ(report["kernels"], 4);
   EXPECT_EQ(report["guessed"], 4);
   EXPECT_EQ(report["calibrated"], 4);

@@ -42,7 +42,7 @@ class TraceCompare : public ::testing::Test {
  protected:
   Json compare(const std::string& csv) const {
     folder_.write("kernels.csv", csv);
-    return compare_with_trace(recorded(), read_kernels_csv(folder_.path() / "kernels.csv"), 0, "kernels.csv");
+    return compare_with_trace(recorded(), 0, read_kernels_csv(folder_.path() / "kernels.csv"), 0, "kernels.csv");
   }
   std::string refusal(const std::string& csv) const {
     try {

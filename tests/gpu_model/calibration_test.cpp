@@ -19,7 +19,8 @@ ProgramOp streaming(std::uint32_t blocks, double alone_us, std::uint64_t base = 
 
 DemandFit fit_of(const ProgramOp& op) {
   std::int64_t transactions = 0;
-  return run_kernels_alone(program_of({op}), small_gpu(), 1, {}, transactions).front();
+  const Program program = program_of({op});
+  return run_kernels_alone({&program, 1}, small_gpu(), 1, {}, transactions).front().front();
 }
 
 TEST(Calibration, AddsCyclesToAKernelThatIsTooFast) {
@@ -84,7 +85,8 @@ TEST(KernelsAlone, AreTheSameForAnyNumberOfThreads) {
   const Program program = two_iterations();
   std::int64_t one = 0;
   std::int64_t three = 0;
-  EXPECT_EQ(run_kernels_alone(program, small_gpu(), 1, {}, one), run_kernels_alone(program, small_gpu(), 3, {}, three));
+  EXPECT_EQ(run_kernels_alone({&program, 1}, small_gpu(), 1, {}, one),
+            run_kernels_alone({&program, 1}, small_gpu(), 3, {}, three));
   EXPECT_EQ(one, three);
 }
 
@@ -94,27 +96,53 @@ TEST(KernelsAlone, OfTheFirstIterationDoNotDependOnLaterOnes) {
   first.ops.resize(both.ops.size() / 2);
   first.iterations = 1;
   std::int64_t transactions = 0;
-  const std::vector<DemandFit> all = run_kernels_alone(both, small_gpu(), 1, {}, transactions);
-  const std::vector<DemandFit> some = run_kernels_alone(first, small_gpu(), 1, {}, transactions);
+  const auto all = run_kernels_alone({&both, 1}, small_gpu(), 1, {}, transactions).front();
+  const auto some = run_kernels_alone({&first, 1}, small_gpu(), 1, {}, transactions).front();
   EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()));
+}
+
+TEST(KernelsAlone, OfSeveralProgramsAreWhatEachFinds) {
+  const std::vector<Program> programs{two_iterations(), program_of({streaming(64, 40), streaming(128, 70)})};
+  std::int64_t transactions = 0;
+  const auto together = run_kernels_alone(programs, small_gpu(), 2, {}, transactions);
+  ASSERT_EQ(together.size(), 2U);
+  for (std::size_t p = 0; p < programs.size(); ++p) {
+    const auto apart = run_kernels_alone({&programs[p], 1}, small_gpu(), 1, {}, transactions).front();
+    ASSERT_EQ(together[p].size(), apart.size());
+    for (std::size_t i = 0; i < apart.size(); ++i) {
+      EXPECT_LT(calibration_error(programs[p].ops[i], together[p][i]), kCalibrationTolerance) << p << " " << i;
+      EXPECT_NEAR(to_seconds(together[p][i].alone), to_seconds(apart[i].alone), 0.01 * to_seconds(apart[i].alone));
+    }
+  }
+}
+
+TEST(KernelsAlone, ArePassedOnceWhereAllGpusHaveTheSame) {
+  std::vector<Program> programs{two_iterations(), two_iterations()};
+  programs[1].ops.front().start_delay = microseconds(3);  // late, but with the same kernels
+  EXPECT_EQ(distinct_kernels(programs).size(), 1U);
+  programs[1].ops.front().measured_alone += microseconds(1);
+  EXPECT_EQ(distinct_kernels(programs).size(), 2U);
 }
 
 TEST(KernelsAlone, SummaryCountsWhatWasMissed) {
   Program program = program_of({streaming(64, 50), streaming(64, 0), streaming(1024, 0.01)});
+  program.ops[2].name = "the worst";
   std::int64_t transactions = 0;
-  const CalibrationSummary summary = summarise(program, run_kernels_alone(program, small_gpu(), 1, {}, transactions));
+  const CalibrationSummary summary =
+      summarise({&program, 1}, run_kernels_alone({&program, 1}, small_gpu(), 1, {}, transactions));
   EXPECT_EQ(summary.calibrated, 2U);
   EXPECT_EQ(summary.uncalibrated, 1U);
   EXPECT_EQ(summary.missed, 1U);
   EXPECT_EQ(summary.missed_twice, 1U);
-  EXPECT_EQ(summary.worst, OpId{2});
+  EXPECT_EQ(summary.worst, "the worst");
 }
 
 TEST(KernelsAlone, PassOnWhatIsWrongWithAKernel) {
   Program program = program_of({streaming(4, 5)});
   program.ops.front().kernel.shape.registers_per_thread = 1 << 20;
   std::int64_t transactions = 0;
-  EXPECT_THROW(static_cast<void>(run_kernels_alone(program, small_gpu(), 2, {}, transactions)), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(run_kernels_alone({&program, 1}, small_gpu(), 2, {}, transactions)),
+               std::runtime_error);
 }
 
 }  // namespace

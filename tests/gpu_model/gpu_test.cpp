@@ -48,6 +48,26 @@ TEST(Gpu, ALateOperationStartsAsMuchLater) {
   EXPECT_EQ(start_of(gpu, 1), end_of(gpu, 0) + 500 + 700);
 }
 
+TEST(Gpu, AKernelThatIsKnownTakesItsTimeAndNothingElse) {
+  KernelDemand loads = grid_of(4);
+  loads.reads = {kOneLine};
+  ProgramOp beside = kernel_op(whole_units(4, 100));
+  beside.stream = StreamId{1};
+  Program program = program_of({kernel_op(loads), kernel_op(whole_units(1, 10)), beside});
+  program.priorities = {0, 0};
+  GpuWork work;
+  work.program = &program;
+  work.scripts.assign(3, nullptr);
+  work.lasts = {5000 * kCycle, 0, 0};
+  Gpu gpu(GpuId{0}, small_gpu(), work, LinkPorts());
+  run_alone(gpu);
+  EXPECT_TRUE(gpu.done());
+  EXPECT_EQ(end_of(gpu, 0), start_of(gpu, 0) + 5000);
+  EXPECT_EQ(start_of(gpu, 1), end_of(gpu, 0) + 500);
+  EXPECT_EQ(gpu.statistics().memory_transactions, 0);
+  EXPECT_LT(end_of(gpu, 2), end_of(gpu, 0));  // it had all units meanwhile
+}
+
 TEST(Gpu, QueuedKernelsFollowAtTheDevicesLatency) {
   AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(1, 5000)), kernel_op(whole_units(1, 10))}));
   const Gpu& gpu = alone.run();
