@@ -78,6 +78,7 @@ void Gpu::leave_out(SubCycle time) {
 }
 
 void Gpu::touch(const L2Cache::Lines& lines, bool stored) {
+  if (in_sram(lines.first)) return;
   const L2Cache::Touched moved = l2_.touch(lines, stored);
   skipped_.hbm_read_bytes += moved.fetched_bytes;
   skipped_.hbm_write_bytes += moved.written_back_bytes;

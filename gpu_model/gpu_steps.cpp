@@ -34,7 +34,7 @@ void Gpu::leave_out_turns(std::uint32_t index, PhaseRepeats& repeats, std::uint6
                                .communication = true};
     if (stream.target != Target::local) {
       elsewhere(stream, lines, stored);
-    } else if (!in_sram(stream.first)) {
+    } else {
       touch(lines, stored);
     }
   };

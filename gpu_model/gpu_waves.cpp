@@ -154,7 +154,7 @@ L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const Touc
       elsewhere(stream, lines, stored);
       return;
     }
-    moved += l2_.touch(lines, stored || stream.atomic);
+    if (!in_sram(lines.first)) moved += l2_.touch(lines, stored || stream.atomic);
   };
   // The cursors then stand as many lines behind the beginning of their rounds as they do now. Streams before the one at
   // the cursor are a round ahead.

@@ -35,6 +35,17 @@ std::uint64_t work_of(const Phase& phase) {
   return hash;
 }
 
+bool move_the_same(const Phase& a, const Phase& b) {
+  const auto same = [](const auto& x, const auto& y, std::size_t count) {
+    return std::equal(x.begin(), x.begin() + count, y.begin(), [](const LineStream& s, const LineStream& t) {
+      return s.lines == t.lines && s.target == t.target;
+    });
+  };
+  return a.rounds == b.rounds && a.compute == b.compute && a.load_count == b.load_count &&
+         a.store_count == b.store_count && same(a.loads, b.loads, a.load_count) &&
+         same(a.stores, b.stores, a.store_count);
+}
+
 std::uint64_t all_of(const Phase& phase) {
   std::uint64_t hash = work_of(phase);
   mix(hash, static_cast<std::uint64_t>(phase.delay));
@@ -124,6 +135,7 @@ PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, std::ui
   repeats.period = period;
   repeats.turns = alike / period;
   for (std::uint32_t i = 0; i < period; ++i) {
+    repeats.even = repeats.even && move_the_same(first[i], first[0]);
     note_counts(first[i], repeats);
     note_waits(first[i], first[i + period], repeats);
   }

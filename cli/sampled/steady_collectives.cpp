@@ -11,8 +11,6 @@ namespace weft {
 namespace {
 // Between two looks, memory transactions of the first GPU for each of its groups of warps: some rounds.
 constexpr std::int64_t kBetweenLooks = 512;
-// Two windows agree when each kind of phase goes equally fast within this share.
-constexpr double kSettled = 0.04;
 // Phases of one kind in which the pace is measured; then it is known.
 constexpr std::uint32_t kSamples = 3;
 
@@ -70,7 +68,7 @@ bool SteadyCollectives::measure(const Mark& mark, Pace& pace) {
     scatter = std::max(scatter, std::abs(rate - before.at(kind)) / sum);
   }
   marks_.erase(marks_.begin());
-  if (2 * scatter > kSettled) return false;
+  if (2 * scatter > WaveSkip::kSettled) return false;
   for (const auto& [kind, rate] : now) pace.sum[kind] += (rate + before.at(kind)) / 2;
   pace.scatter += scatter;
   ++pace.samples;

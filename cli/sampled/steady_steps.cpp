@@ -10,8 +10,6 @@
 namespace weft {
 
 namespace {
-// Two windows agree when steps take equally long within this share.
-constexpr double kSettled = 0.04;
 // Windows are so many marks long at most.
 constexpr std::size_t kLongestWindow = 4;
 // Steps between marks, on average, and of many warps, whose average is known better.
@@ -67,7 +65,7 @@ void SteadySteps::look(Time now, const TouchElsewhere& elsewhere) {
     const double before = phases(from, middle) / to_seconds(middle.when - from.when);
     const double last = phases(middle, marks_.back()) / to_seconds(marks_.back().when - middle.when);
     const double scatter = std::abs(last - before) / (last + before);
-    if (2 * scatter > kSettled || !leave_out(from, marks_.back(), scatter, elsewhere)) continue;
+    if (2 * scatter > WaveSkip::kSettled || !leave_out(from, marks_.back(), scatter, elsewhere)) continue;
     marks_.clear();
     return;
   }
@@ -152,7 +150,7 @@ std::optional<double> SteadySteps::turns_between(const Mark& from, const Mark& t
   }
   const double mean = sum / static_cast<double>(repeats.size());
   // Who waits stands at the beginning of a phase.
-  if (most - least > 2 * kSettled * mean + 2.0 / shortest) return std::nullopt;
+  if (most - least > 2 * WaveSkip::kSettled * mean + 2.0 / shortest) return std::nullopt;
   return mean;
 }
 
@@ -162,6 +160,8 @@ bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, c
   const std::uint64_t turns = found.front().turns;
   const std::optional<double> watched = turns_between(from, now, found);
   if (!watched || static_cast<double>(turns) < *watched) return false;
+  // Where a turn has phases of several kinds, each window has to have them all.
+  if (*watched < 2 && !std::ranges::all_of(found, &PhaseRepeats::even)) return false;
   const double seconds = to_seconds(now.when - from.when) * static_cast<double>(turns) / *watched;
   std::uint64_t remote_lines = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {

@@ -101,6 +101,15 @@ TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
   }
 }
 
+// Their steps are of several kinds: each window has to have them all.
+TEST_F(Sampled, LeavesOutWhatEnginesRepeat) {
+  const char* config = R"({"system": "hgx-h100", "gpus": 4, "workload": {"collective": "all_reduce", "bytes": 67108864},
+    "all_reduce": {"algorithm": "ring", "mover": "endpoint_engine"}})";
+  const Json cycle = run(config, "--fidelity cycle");
+  const Json sampled = run(config, "--fidelity sampled");
+  expect_near(sampled, cycle, "/collectives/0/end_s", 0.02);
+}
+
 // The root of a tree is through long before its leaves.
 TEST_F(Sampled, ACollectiveLastsUntilTheLastGpuIsThrough) {
   const std::string tree = R"({"system": {"base": "hgx-h100", "max_gpus": 4, "switch_reduce": null,

@@ -63,6 +63,15 @@ TEST(PhaseRepeats, EndsBeforeAPhaseThatIsUnlikeTheOthers) {
   EXPECT_LE(of(phases).turns, 1);
 }
 
+TEST(PhaseRepeats, SaysWhetherThePhasesOfATurnMoveTheSame) {
+  EXPECT_TRUE(of(steps(301, 4)).even);
+  std::vector<Phase> phases = steps(301, 1);
+  for (std::uint32_t i = 1; i < 301; i += 2) phases[i] = step(i, 1, 8192);
+  const PhaseRepeats found = of(phases);
+  EXPECT_EQ(found.period, 2);
+  EXPECT_FALSE(found.even);
+}
+
 TEST(PhaseRepeats, ThePhaseThatIsUnderWayMustBeOfThem) {
   std::vector<Phase> phases = steps(301, 1);
   phases[0] = step(0, 1, 8192);
