@@ -12,6 +12,7 @@
 #include "traces/capture/capture_import.h"
 #include "traces/chakra_import.h"
 #include "traces/kineto_import.h"
+#include "traces/nsys/nsys_import.h"
 #include "traces/trace_file.h"
 #include "traces/trace_info.h"
 
@@ -65,6 +66,13 @@ void add_import_command(CLI::App& app, Command& chosen) {
   add("capture", "Records of weft capture that it did not join itself",
       "Folders of records, or their files; all are one run",
       "Examples:\n  weft import capture trace.json.gz.capture -o trace.json.gz", import_capture);
+  add("nsys", "What Nsight Systems records",
+      "SQLite exports; several files are of one run, each GPU that a process uses is a rank",
+      "Record and export with\n"
+      "  nsys profile --trace=cuda,nvtx --cuda-event-trace=true -o report PROGRAM\n"
+      "  nsys export --type sqlite --include-blobs=true report.nsys-rep\n"
+      "Examples:\n  weft import nsys report.sqlite -o trace.json.gz",
+      import_nsys);
 }
 
 }  // namespace weft
