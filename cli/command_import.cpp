@@ -11,6 +11,7 @@
 #include "sim/atomic_file.h"
 #include "traces/capture/capture_import.h"
 #include "traces/chakra_import.h"
+#include "traces/execution_import.h"
 #include "traces/kineto_import.h"
 #include "traces/nsys/nsys_import.h"
 #include "traces/trace_file.h"
@@ -61,6 +62,12 @@ void add_import_command(CLI::App& app, Command& chosen) {
       "Examples:\n  weft import kineto profile.json.gz -o trace.json.gz\n"
       "  weft import kineto rank0.json.gz rank1.json.gz -o trace.json.gz",
       [](const std::vector<std::filesystem::path>& files, std::vector<std::string>&) { return import_kineto(files); });
+  add("pytorch-et", "Execution traces of PyTorch, with what its profiler wrote of the same ranks",
+      "For each rank an execution trace and a profile, in any order, plain or packed",
+      "An execution trace has operators, tensors and process groups, but neither times nor kernels.\n"
+      "Examples:\n  weft import pytorch-et et.json.gz profile.json.gz -o trace.json.gz\n"
+      "  weft import pytorch-et et_*.json.gz kineto_*.json.gz -o trace.json.gz",
+      import_execution_traces);
   add("chakra", "Chakra execution traces", "Traces, binary or JSON; several files are the ranks of one run",
       "Examples:\n  weft import chakra run.0.et run.1.et -o trace.json.gz", import_chakra);
   add("capture", "Records of weft capture that it did not join itself",
