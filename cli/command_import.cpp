@@ -11,7 +11,9 @@
 #include "sim/atomic_file.h"
 #include "traces/capture/capture_import.h"
 #include "traces/chakra_import.h"
+#include "traces/execution_import.h"
 #include "traces/kineto_import.h"
+#include "traces/nsys/nsys_import.h"
 #include "traces/trace_file.h"
 #include "traces/trace_info.h"
 
@@ -60,11 +62,24 @@ void add_import_command(CLI::App& app, Command& chosen) {
       "Examples:\n  weft import kineto profile.json.gz -o trace.json.gz\n"
       "  weft import kineto rank0.json.gz rank1.json.gz -o trace.json.gz",
       [](const std::vector<std::filesystem::path>& files, std::vector<std::string>&) { return import_kineto(files); });
+  add("pytorch-et", "Execution traces of PyTorch, with what its profiler wrote of the same ranks",
+      "For each rank an execution trace and a profile, in any order, plain or packed",
+      "An execution trace has operators, tensors and process groups, but neither times nor kernels.\n"
+      "Examples:\n  weft import pytorch-et et.json.gz profile.json.gz -o trace.json.gz\n"
+      "  weft import pytorch-et et_*.json.gz kineto_*.json.gz -o trace.json.gz",
+      import_execution_traces);
   add("chakra", "Chakra execution traces", "Traces, binary or JSON; several files are the ranks of one run",
       "Examples:\n  weft import chakra run.0.et run.1.et -o trace.json.gz", import_chakra);
   add("capture", "Records of weft capture that it did not join itself",
       "Folders of records, or their files; all are one run",
       "Examples:\n  weft import capture trace.json.gz.capture -o trace.json.gz", import_capture);
+  add("nsys", "What Nsight Systems records",
+      "SQLite exports; several files are of one run, each GPU that a process uses is a rank",
+      "Record and export with\n"
+      "  nsys profile --trace=cuda,nvtx --cuda-event-trace=true -o report PROGRAM\n"
+      "  nsys export --type sqlite --include-blobs=true report.nsys-rep\n"
+      "Examples:\n  weft import nsys report.sqlite -o trace.json.gz",
+      import_nsys);
 }
 
 }  // namespace weft

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# fuzz.sh [SECONDS] [READER]...: builds the readers of traces (kineto, chakra, trace, capture) with clang's libFuzzer and runs
-# each for SECONDS (600). Inputs grow in build/fuzz/corpus/READER; put real files there to begin with.
+# fuzz.sh [SECONDS] [READER]...: builds the readers of traces (kineto, execution, chakra, nsys, trace, capture) with clang's
+# libFuzzer and runs each for SECONDS (600). Inputs grow in build/fuzz/corpus/READER; put real files there to begin with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 seconds=${1:-600}
 shift || true
 readers=("$@")
-[ ${#readers[@]} -gt 0 ] || readers=(kineto chakra trace capture)
+[ ${#readers[@]} -gt 0 ] || readers=(kineto execution chakra nsys trace capture)
 
 [ -d build/fuzz ] || cmake --preset fuzz
-cmake --build build/fuzz --target "${readers[@]/%/_fuzzer}"
+cmake --build --preset fuzz --target "${readers[@]/%/_fuzzer}"
 for reader in "${readers[@]}"; do
   corpus=build/fuzz/corpus/$reader
   mkdir -p "$corpus"

@@ -21,6 +21,7 @@ using kineto_json::collective_of;
 using kineto_json::integer;
 using kineto_json::operator_inputs;
 using kineto_json::raw_list;
+using kineto_json::record_function;
 using kineto_json::text;
 
 class KinetoReader {
@@ -89,7 +90,8 @@ class KinetoReader {
       }
     }
     place_.clear();
-    if (!found && has_nodes) fail("expected a Kineto trace with \"traceEvents\", got an execution trace (\"nodes\")");
+    if (!found && has_nodes)
+      fail("expected a Kineto trace with \"traceEvents\", got an execution trace (\"nodes\"; weft import pytorch-et)");
     if (!found) fail("expected a Kineto trace with \"traceEvents\", got a JSON object without");
   }
 
@@ -150,10 +152,6 @@ class KinetoReader {
     file_.events.push_back(event);
   }
 
-  static bool is_gpu(KinetoCategory c) {
-    return c == KinetoCategory::kernel || c == KinetoCategory::copy || c == KinetoCategory::memset;
-  }
-
   std::int64_t time(od::object& o, std::string_view key) {
     od::value v;
     if (o[key].get(v) != simdjson::SUCCESS) fail(fmt::format("expected \"{}\", got none", key));
@@ -183,11 +181,13 @@ class KinetoReader {
         event.waited_record = integer(args, "wait_on_cuda_event_record_corr_id").value_or(-1);
         break;
       case KinetoCategory::cpu_operator:
+        event.correlation = record_function(args);
         event.sequence = integer(args, "Sequence number").value_or(-1);
         if (event.name == "record_param_comms") read_collective(args, event);
         read_inputs(args, event);
         break;
       case KinetoCategory::annotation:
+        event.correlation = record_function(args);
         if (event.name.starts_with("nccl:")) read_collective(args, event);
         break;
       case KinetoCategory::module:

@@ -31,6 +31,10 @@ struct KinetoCollective {
   std::string group_name;                                // "Process Group Name"
 };
 
+[[nodiscard]] inline bool is_gpu(KinetoCategory c) {
+  return c == KinetoCategory::kernel || c == KinetoCategory::copy || c == KinetoCategory::memset;
+}
+
 // Millions of them are in memory at once: what they point to stands in their file, once for all that share it.
 struct KinetoEvent {
   KinetoCategory category = KinetoCategory::kernel;
@@ -40,8 +44,9 @@ struct KinetoEvent {
   std::int64_t start = 0;
   std::int64_t duration = 0;
   std::int64_t thread = 0;        // of the host; meaningless on the GPU
-  std::int64_t correlation = -1;  // joins a runtime call and the GPU operation it launched
-  std::int64_t device = 0;
+  // Joins a runtime call and the GPU operation it launched; of operators and annotations their record function.
+  std::int64_t correlation = -1;
+  std::int64_t device = 0;  // of the host: its process
   std::int64_t bytes = 0;
   std::string_view copy_kind;       // AMD: "kind" of a copy
   std::int64_t sequence = -1;       // autograd's "Sequence number"

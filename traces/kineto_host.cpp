@@ -92,7 +92,10 @@ KinetoHost::KinetoHost(const KinetoFile& file) {
   std::map<std::int64_t, std::vector<const KinetoEvent*>> threads;
   std::set<std::int64_t> autograd_threads;
   for (const KinetoEvent& e : file.events) {
-    if (e.category == KinetoCategory::synchronization) synchronizations_.emplace_back(e.correlation, &e);
+    if (e.category == KinetoCategory::synchronization) {
+      synchronizations_.emplace_back(e.correlation, &e);
+      has_event_ids_ = has_event_ids_ || e.waited_record >= 0;
+    }
     if (!is_host(e.category)) continue;
     threads[e.thread].push_back(&e);
     if (e.category == KinetoCategory::runtime) calls_.push_back(&e);
@@ -116,7 +119,9 @@ KinetoHost::KinetoHost(const KinetoFile& file) {
   place_unmarked_calls();
 }
 
-const KinetoEvent* KinetoHost::call(std::int64_t correlation) const { return find(by_correlation_, correlation); }
+const KinetoEvent* KinetoHost::call(std::int64_t correlation) const {
+  return correlation < 0 ? nullptr : find(by_correlation_, correlation);
+}
 
 const KinetoEvent* KinetoHost::synchronization(std::int64_t correlation) const {
   return find(synchronizations_, correlation);

@@ -41,7 +41,8 @@ class KinetoHost {
   [[nodiscard]] const KinetoEvent* call(std::int64_t correlation) const;
   // The cuda_sync record with this correlation; nullptr when there is none.
   [[nodiscard]] const KinetoEvent* synchronization(std::int64_t correlation) const;
-  [[nodiscard]] bool has_synchronizations() const { return !synchronizations_.empty(); }
+  // Whether any of these tells which record of an event is waited for.
+  [[nodiscard]] bool has_event_ids() const { return has_event_ids_; }
   [[nodiscard]] const HostContext& context(const KinetoEvent* call) const { return contexts_[index_of(call)]; }
   // "ProfilerStep#N" by start; empty when the run was not stepped.
   [[nodiscard]] const std::vector<KinetoIteration>& iterations() const { return iterations_; }
@@ -58,6 +59,7 @@ class KinetoHost {
   ByCorrelation by_correlation_;
   ByCorrelation synchronizations_;
   std::vector<KinetoIteration> iterations_;
+  bool has_event_ids_ = false;
   bool optimizer_marked_ = false;
 };
 

@@ -1,131 +1,16 @@
 #include "traces/kineto_import.h"
 
-#include <algorithm>
-#include <limits>
-#include <string>
-#include <utility>
-
 #include "sim/error.h"
-#include "traces/kineto_rank.h"
+#include "traces/kineto_run.h"
 
 namespace weft {
-namespace {
-
-constexpr std::int64_t kFsPerNs = 1'000'000;
-
-// What is kept of a file when its events are gone.
-struct Part {
-  std::string file;
-  std::int64_t origin;  // ns: its earliest time
-  TraceRank rank;
-};
-
-class Importer {
- public:
-  void add(const std::filesystem::path& path, bool alone) {
-    const KinetoFile file = read_kineto(path);
-    see_world(file);
-    const std::vector<std::int64_t> devices = used_devices(file);
-    // One process may drive several GPUs, but then it is no rank of a distributed run.
-    if (devices.size() > 1 && (file.rank || !alone))
-      throw InputError(
-          file.name, "",
-          "expected one GPU for each rank, got operations on " + std::to_string(devices.size()) + " devices");
-    for (const std::int64_t device : devices) {
-      const std::int64_t rank = file.rank.value_or(static_cast<std::int64_t>(parts_.size()));
-      if (rank < 0 || rank >= file.world_size.value_or(kMaxWorld))
-        throw InputError(file.name, "/distributedInfo/rank",
-                         "expected a rank below the world size " + std::to_string(file.world_size.value_or(kMaxWorld)) +
-                             ", got " + std::to_string(rank));
-      for (const Part& other : parts_)
-        if (other.rank.rank == rank)
-          throw InputError(file.name, "/distributedInfo/rank",
-                           "expected each rank once, got rank " + std::to_string(rank) + " as in " + other.file);
-      seen_world_ = std::max(seen_world_, rank + 1);
-      parts_.push_back({file.name, earliest_time(file), kineto_rank(file, static_cast<std::uint32_t>(rank), device)});
-    }
-  }
-
-  Trace finish(std::string source) {
-    Trace trace;
-    trace.source = std::move(source);
-    trace.world_size = world_size();
-    const std::string first = parts_.front().file;
-    std::int64_t origin = std::numeric_limits<std::int64_t>::max();
-    for (const Part& part : parts_) origin = std::min(origin, part.origin);
-    for (Part& part : parts_) {
-      shift(part, part.origin - origin);
-      trace.ranks.push_back(std::move(part.rank));
-    }
-    std::sort(trace.ranks.begin(), trace.ranks.end(),
-              [](const TraceRank& a, const TraceRank& b) { return a.rank < b.rank; });
-    validate(trace, first);
-    return trace;
-  }
-
- private:
-  // The largest world that any file's distributedInfo or collectives speak of.
-  void see_world(const KinetoFile& file) {
-    if (file.world_size) {
-      if (*file.world_size < 1 || *file.world_size > kMaxWorld)
-        throw InputError(file.name, "/distributedInfo/world_size",
-                         "expected from 1 to 2^24, got " + std::to_string(*file.world_size));
-      if (stated_world_ != 0 && stated_world_ != *file.world_size)
-        throw InputError(file.name, "/distributedInfo/world_size",
-                         "expected the ranks of one run (world size " + std::to_string(stated_world_) + "), got " +
-                             std::to_string(*file.world_size));
-      stated_world_ = *file.world_size;
-    }
-    for (const KinetoEvent& e : file.events) {
-      if (!e.collective) continue;
-      seen_world_ = std::max(seen_world_, e.collective->group_size.value_or(0));
-      if (e.collective->group_ranks)
-        for (const std::int64_t rank : *e.collective->group_ranks) seen_world_ = std::max(seen_world_, rank + 1);
-    }
-  }
-
-  [[nodiscard]] std::uint32_t world_size() const {
-    const auto parts = static_cast<std::int64_t>(parts_.size());
-    if (stated_world_ != 0 && parts > stated_world_)
-      throw InputError(parts_.front().file, "/distributedInfo/world_size",
-                       "expected at least as many ranks as files (" + std::to_string(parts) + "), got " +
-                           std::to_string(stated_world_));
-    return static_cast<std::uint32_t>(stated_world_ != 0 ? stated_world_ : std::min(seen_world_, kMaxWorld));
-  }
-
-  static void shift(Part& part, std::int64_t ns) {
-    Time latest;
-    for (const TraceOp& op : part.rank.ops) latest = std::max(latest, std::max(op.issued, op.start + op.duration));
-    for (const TraceIteration& iteration : part.rank.iterations) latest = std::max(latest, iteration.end);
-    const std::int64_t most = (std::numeric_limits<std::int64_t>::max() - latest.count()) / kFsPerNs;
-    if (ns > most)
-      throw InputError(part.file, "",
-                       "expected ranks that lie within 2.5 hours, got one that begins " +
-                           std::to_string(ns / 1'000'000'000) + " s after the first");
-    const Time by(ns * kFsPerNs);
-    for (TraceOp& op : part.rank.ops) {
-      op.issued += by;
-      op.start += by;
-    }
-    for (TraceIteration& iteration : part.rank.iterations) {
-      iteration.start += by;
-      iteration.end += by;
-    }
-  }
-
-  std::vector<Part> parts_;
-  std::int64_t stated_world_ = 0;
-  std::int64_t seen_world_ = 0;
-};
-
-}  // namespace
 
 Trace import_kineto(const std::vector<std::filesystem::path>& paths) {
   if (paths.empty()) throw InputError("expected at least one Kineto file, got none");
-  Importer importer;
+  KinetoRun run;
   // One after another, so that only one file's events are in memory.
-  for (const std::filesystem::path& path : paths) importer.add(path, paths.size() == 1);
-  return importer.finish(paths.front().filename().string());
+  for (const std::filesystem::path& path : paths) run.add(read_kineto(path), paths.size() == 1);
+  return run.finish(paths.front().filename().string());
 }
 
 }  // namespace weft

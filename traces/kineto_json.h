@@ -44,6 +44,12 @@ inline std::string_view raw_list(simdjson::ondemand::object& o, std::string_view
   return raw;
 }
 
+// Of an operator or annotation; -1: none.
+inline std::int64_t record_function(simdjson::ondemand::object& args) {
+  const std::optional<std::int64_t> id = integer(args, "Record function id");
+  return id && *id > 0 ? *id : integer(args, "External id").value_or(-1);
+}
+
 // The elements of all tensors in "Input Dims": a list of sizes is a tensor, deeper lists hold tensors.
 inline std::int64_t count_elements(simdjson::dom::array dims) {
   std::int64_t total = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sim/error.h"
+#include "traces/execution_join.h"
 #include "traces/kineto_names.h"
 #include "traces/kineto_waits.h"
 
@@ -18,14 +19,10 @@ namespace {
 
 constexpr std::int64_t kFsPerNs = 1'000'000;
 
-bool is_gpu(KinetoCategory c) {
-  return c == KinetoCategory::kernel || c == KinetoCategory::copy || c == KinetoCategory::memset;
-}
-
 class RankBuilder {
  public:
-  RankBuilder(const KinetoFile& file, std::int64_t device)
-      : file_(file), device_(device), origin_(earliest_time(file)), host_(file) {}
+  RankBuilder(const KinetoFile& file, std::int64_t device, const ExecutionJoin* execution)
+      : file_(file), device_(device), execution_(execution), origin_(earliest_time(file)), host_(file) {}
 
   TraceRank build(std::uint32_t number) {
     TraceRank rank;
@@ -39,6 +36,7 @@ class RankBuilder {
     }
     collect();
     fill_waits(host_, file_.clock_tolerance, ops_);
+    if (execution_ && !host_.has_event_ids()) add_data_waits(*execution_, host_, file_.clock_tolerance, ops_);
     drop_empty_host_waits();
     make_iterations(rank);
     rank.ops.reserve(ops_.size());
@@ -218,6 +216,7 @@ class RankBuilder {
 
   const KinetoFile& file_;
   std::int64_t device_;
+  const ExecutionJoin* execution_;
   std::int64_t origin_;
   KinetoHost host_;
   std::vector<KinetoOp> ops_;
@@ -228,8 +227,8 @@ class RankBuilder {
 
 }  // namespace
 
-TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device) {
-  return RankBuilder(file, device).build(rank);
+TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device, const ExecutionJoin* execution) {
+  return RankBuilder(file, device, execution).build(rank);
 }
 
 std::int64_t earliest_time(const KinetoFile& file) {

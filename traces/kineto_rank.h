@@ -9,14 +9,18 @@
 
 namespace weft {
 
+class ExecutionJoin;
+
 // What can be known of a collective, from the kernel's arguments, else from the operators around its launch, else from
 // its name. `context` may be nullptr. The world size, where the file states one, bounds the group; errors name the file
 // and the event.
 [[nodiscard]] TraceCollective kineto_collective(const KinetoFile& file, const KinetoEvent& kernel,
                                                 const HostContext* context);
 
-// The operations on one GPU of the file. Times are from earliest_time(file) on.
-[[nodiscard]] TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device);
+// The operations on one GPU of the file. Times are from earliest_time(file) on. `execution`: where the file was joined
+// with an execution trace, whose tensors tell further waits between streams.
+[[nodiscard]] TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device,
+                                    const ExecutionJoin* execution = nullptr);
 
 // The earliest time among the events that kineto_rank uses.
 [[nodiscard]] std::int64_t earliest_time(const KinetoFile& file);

@@ -32,7 +32,7 @@ class Waits {
   }
 
   void fill() {
-    if (host_.has_synchronizations())
+    if (host_.has_event_ids())
       recorded_stream_waits();
     else
       inferred_stream_waits();
@@ -144,7 +144,7 @@ class Waits {
         if (const auto last = last_before(threads_[call->thread], call->start); last && ended(*last)) add(index, *last);
         return;
       case HostCall::event_synchronize:
-        if (sync) {
+        if (sync && sync->waited_record >= 0) {
           const KinetoEvent* record = host_.call(sync->waited_record);
           if (!record) return;
           if (const auto last = last_before(stream(sync->waited_stream), record->start); last && ended(*last))

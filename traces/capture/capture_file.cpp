@@ -1,29 +1,16 @@
 #include "traces/capture/capture_file.h"
 
 #include <fmt/format.h>
-#include <simdjson.h>
 #include <zstd.h>
 
 #include <utility>
 
 #include "sim/error.h"
+#include "traces/readable_text.h"
 
 namespace weft {
 
 using capture::RecordKind;
-
-namespace {
-
-// Profilers pass on what programs call things.
-std::string readable(std::string_view text) {
-  std::string out(text);
-  if (!simdjson::validate_utf8(out))
-    for (char& c : out)
-      if (static_cast<unsigned char>(c) >= 0x80) c = '?';
-  return out;
-}
-
-}  // namespace
 
 CaptureFile::CaptureFile(const std::filesystem::path& path)
     : name_(path.string()), file_(path, std::ios::binary), decompressor_(ZSTD_createDCtx()) {

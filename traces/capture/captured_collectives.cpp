@@ -23,6 +23,7 @@ CapturedCollective together(const std::vector<const capture::CollectiveRecord*>&
   out.communicator = largest->communicator;
   out.function = text_of(largest->function, sizeof(largest->function));
   out.type = largest->type;
+  out.in_bytes = largest->source == capture::CollectiveSource::nvtx_range;
   out.algorithm = text_of(largest->algorithm, sizeof(largest->algorithm));
   out.protocol = text_of(largest->protocol, sizeof(largest->protocol));
   out.channels = largest->channels;
@@ -98,9 +99,9 @@ void match_collectives_to_kernels(const std::vector<capture::CollectiveRecord>& 
         if (behind) run.assign();
         run.launches.push_back(moment.launch);
       } else {
-        // An interposed call comes before its launch.
+        // A call comes before its launch.
         const bool before =
-            !run.launches.empty() && moment.collective->source == capture::CollectiveSource::interposed_call;
+            !run.launches.empty() && moment.collective->source != capture::CollectiveSource::profiler_plugin;
         if (before) run.assign();
         run.collectives.push_back(moment.collective);
       }

@@ -22,12 +22,17 @@ constexpr std::array<DataType, 12> kNcclTypes{DataType::int8,  DataType::int8,  
                                               DataType::int64, DataType::int64, DataType::fp16,  DataType::fp32,
                                               DataType::fp64,  DataType::bf16,  DataType::fp8,   DataType::fp8};
 
+bool is_sum(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::reduce;
+}
+
 class RankJoiner {
  public:
   RankJoiner(const CapturedProcess& process, std::int64_t device) : process_(process), device_(device) {
     out_.rank = kineto_rank(process.profile, 0, device);
     out_.origin_ns = earliest_time(process.profile);
-    out_.communicators = process.communicators;
+    for (const CapturedCommunicator& communicator : process.communicators)
+      if (communicator.device.value_or(device) == device) out_.communicators.push_back(communicator);
   }
 
   CapturedRank join() {
@@ -66,7 +71,7 @@ class RankJoiner {
     if (!out_.rank.ops[op].collective) return;
     TraceCollective& collective = *out_.rank.ops[op].collective;
     std::uint32_t ranks = 0;
-    for (const capture::CommunicatorRecord& record : out_.communicators)
+    for (const CapturedCommunicator& record : out_.communicators)
       if (record.id == captured.communicator) ranks = record.ranks;
     std::optional<std::uint32_t> peer;
     if (captured.function == "SendRecv" && captured.peer >= 0) {
@@ -83,7 +88,16 @@ class RankJoiner {
     collective.algorithm = captured.algorithm;
     collective.protocol = captured.protocol;
     collective.channels = captured.channels;
-    if (captured.type < kNcclTypes.size()) collective.type = kNcclTypes[captured.type];
+    if (captured.in_bytes) {
+      // What is only moved is as good as bytes. What is summed has the type of the kernel's name, if any.
+      if (!is_sum(collective.kind)) collective.type = DataType::int8;
+      if (collective.elements && collective.type)
+        collective.elements = *collective.elements / static_cast<std::int64_t>(bytes_per_element(*collective.type));
+      else
+        collective.elements.reset();
+    } else if (captured.type < kNcclTypes.size()) {
+      collective.type = kNcclTypes[captured.type];
+    }
     if (captured.communicator == 0 || ranks == 0 || ranks > static_cast<std::uint32_t>(kMaxWorld)) return;
     collective.group_size = peer ? 2 : ranks;
     collective.group_name = fmt::format("{:016x}", captured.communicator);

@@ -21,7 +21,7 @@ struct CapturedRank {
   TraceRank rank;              // its number is not set
   std::int64_t origin_ns = 0;  // of its times, on the clock of the process
   std::vector<Group> groups;
-  std::vector<capture::CommunicatorRecord> communicators;
+  std::vector<CapturedCommunicator> communicators;
 };
 
 // Operations, launches, phases, iterations and waits as from a profile (traces/kineto_rank.h), and what a profile does

@@ -197,12 +197,13 @@ struct CommunicatorRecord {
   char name[32] = {};
 };
 
-enum class CollectiveSource : std::uint8_t { profiler_plugin, interposed_call };
+// A range of NCCL's own in NVTX, which no capture file holds, has bytes for `count` and no type.
+enum class CollectiveSource : std::uint8_t { profiler_plugin, interposed_call, nvtx_range };
 
 struct CollectiveRecord {
   RecordHeader header{RecordKind::collective, sizeof(CollectiveRecord)};
   std::uint64_t communicator = 0;
-  // On `thread`: after the kernel's launch (profiler_plugin), or before it (interposed_call).
+  // On `thread`: after the kernel's launch (profiler_plugin), or before it (the others).
   std::uint64_t time = 0;
   std::uint64_t sequence = 0;
   std::uint64_t count = 0;

@@ -1,0 +1,180 @@
+#include "traces/capture/process_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "traces/capture/nvtx_range.h"
+#include "traces/kineto_names.h"
+
+namespace weft {
+namespace {
+
+// Later times are damage: 2262 is beyond what nanoseconds in 63 bits can name.
+constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;
+constexpr std::int64_t kClockTolerance = 1000;  // ns: CUPTI fits the GPU's clock to the host's; UNSOURCED
+
+std::int64_t correlation_of(std::uint32_t id) { return id == 0 ? -1 : std::int64_t{id}; }
+
+}  // namespace
+
+ProcessBuilder::ProcessBuilder(std::string file) {
+  out_.profile.name = std::move(file);
+  out_.profile.clock_tolerance = kClockTolerance;
+}
+
+CapturedProcess ProcessBuilder::finish() {
+  join_synchronizations();
+  spread_annotations();
+  match_collectives_to_kernels(collectives_, out_);
+  if (impossible_ > 0) out_.notes.push_back(fmt::format("{} records with impossible times", impossible_));
+  return std::move(out_);
+}
+
+void ProcessBuilder::device(const capture::DeviceRecord& record, std::string_view name) {
+  KinetoDevice device;
+  device.id = record.device;
+  device.name = name;
+  device.compute_units = std::min(record.compute_units, std::uint32_t{1} << 20);
+  device.memory_bytes = static_cast<std::int64_t>(std::min(record.memory_bytes, kLatest));
+  const auto same = [&](const KinetoDevice& d) { return d.id == device.id; };
+  if (std::none_of(out_.profile.devices.begin(), out_.profile.devices.end(), same))
+    out_.profile.devices.push_back(std::move(device));
+}
+
+bool ProcessBuilder::possible(std::uint64_t start, std::uint64_t end) {
+  if (start <= end && end < kLatest) return true;
+  ++impossible_;
+  return false;
+}
+
+KinetoEvent& ProcessBuilder::add(KinetoCategory category, std::string_view name, std::uint64_t start,
+                                 std::uint64_t end) {
+  KinetoEvent& event = out_.profile.events.emplace_back();
+  event.category = category;
+  event.name = out_.profile.texts(name);
+  event.number = out_.profile.events.size() - 1;
+  event.start = static_cast<std::int64_t>(start);
+  event.duration = static_cast<std::int64_t>(end - start);
+  last_ = std::max(last_, end);
+  return event;
+}
+
+KinetoEvent& ProcessBuilder::add_gpu(KinetoCategory category, std::string_view name, const capture::GpuTimes& gpu) {
+  KinetoEvent& event = add(category, name, gpu.start, gpu.end);
+  event.device = gpu.device;
+  event.stream = static_cast<std::int32_t>(gpu.stream & 0x7fffffff);
+  event.correlation = correlation_of(gpu.correlation);
+  if (gpu.graph_node != 0 || (category == KinetoCategory::kernel && is_collective_kernel(event.name)))
+    out_.details.push_back({&event, gpu.graph_node, std::nullopt});
+  return event;
+}
+
+void ProcessBuilder::kernel(const capture::KernelRecord& record, std::string_view name) {
+  if (!possible(record.gpu.start, record.gpu.end)) return;
+  KinetoEvent& event = add_gpu(KinetoCategory::kernel, name, record.gpu);
+  LaunchShape shape;
+  double threads = 1, blocks = 1;
+  for (std::size_t i = 0; i < 3; ++i) {
+    blocks *= shape.grid[i] = record.grid[i];
+    threads *= shape.block[i] = record.block[i];
+  }
+  if (threads < 1 || threads > 1024 || blocks < 1 || blocks > 0x1p40) return;
+  shape.registers_per_thread = record.registers_per_thread;
+  shape.shared_memory_bytes = record.static_shared_bytes + record.dynamic_shared_bytes;
+  const LaunchShape*& known = shapes_[{shape.grid, shape.block, shape.registers_per_thread, shape.shared_memory_bytes}];
+  if (known == nullptr) known = &out_.profile.shapes.emplace_back(shape);
+  event.shape = known;
+}
+
+// Names as profilers of PyTorch have them: importers tell directions and pageable memory by them.
+void ProcessBuilder::copy(const capture::CopyRecord& record) {
+  if (!possible(record.gpu.start, record.gpu.end)) return;
+  constexpr std::array<const char*, 5> kDirections{"", "HtoD", "DtoH", "DtoD", "PtoP"};
+  constexpr std::array<const char*, 4> kMemories{"Unknown", "Pageable", "Pinned", "Device"};
+  const auto word = [](const auto& words, auto value) {
+    const auto index = static_cast<std::size_t>(value);
+    return words[index < words.size() ? index : 0];
+  };
+  KinetoEvent& event = add_gpu(KinetoCategory::copy,
+                               fmt::format("Memcpy {} ({} -> {})", word(kDirections, record.kind),
+                                           word(kMemories, record.from), word(kMemories, record.to)),
+                               record.gpu);
+  event.bytes = static_cast<std::int64_t>(std::min(record.bytes, kLatest));
+}
+
+void ProcessBuilder::memset(const capture::MemsetRecord& record) {
+  if (!possible(record.gpu.start, record.gpu.end)) return;
+  KinetoEvent& event = add_gpu(KinetoCategory::memset, "Memset (Device)", record.gpu);
+  event.bytes = static_cast<std::int64_t>(std::min(record.bytes, kLatest));
+}
+
+void ProcessBuilder::call(const capture::CallRecord& record, std::string_view name) {
+  if (!possible(record.start, record.end)) return;
+  KinetoEvent& event = add(KinetoCategory::runtime, name, record.start, record.end);
+  event.thread = record.thread;
+  event.correlation = correlation_of(record.correlation);
+}
+
+void ProcessBuilder::range(std::uint64_t start, std::uint64_t end, std::uint32_t thread, std::string_view name) {
+  if (!possible(start, end)) return;
+  const NvtxRange range = nvtx_range(name);
+  KinetoEvent& event = add(range.category, range.name, start, end);
+  event.thread = thread;
+  event.sequence = range.sequence;
+  if (range.category == KinetoCategory::annotation) annotations_.push_back(&event);
+}
+
+void ProcessBuilder::nccl_call(std::uint64_t start, std::uint64_t end, std::uint32_t thread,
+                               std::string_view function) {
+  if (!possible(start, end)) return;
+  add(KinetoCategory::annotation, fmt::format("nccl:{}", function), start, end).thread = thread;
+}
+
+void ProcessBuilder::event_record(const capture::EventRecord& record) {
+  if (record.event_sync != 0) event_records_[record.event_sync] = {record.correlation, record.stream};
+}
+
+void ProcessBuilder::join_synchronizations() {
+  for (const capture::SynchronizationRecord& record : synchronizations_) {
+    KinetoEvent& event = add(KinetoCategory::synchronization, "", 0, 0);
+    event.start = static_cast<std::int64_t>(last_);  // not earlier than the file's first
+    event.correlation = record.correlation;
+    event.stream = record.stream;
+    const auto waited = event_records_.find(record.event_sync);
+    if (record.event_sync == 0 || waited == event_records_.end()) continue;
+    event.waited_record = waited->second.first;
+    event.waited_stream = waited->second.second;
+  }
+}
+
+// A range belongs to its thread, but a phase to all that works for it: autograd's threads launch the backward pass
+// while the one that marked it waits. Threads that mark nothing themselves take the annotations of the one that marks
+// most.
+void ProcessBuilder::spread_annotations() {
+  std::map<std::int64_t, std::size_t> annotated;
+  for (const KinetoEvent* event : annotations_) ++annotated[event->thread];
+  if (annotated.empty()) return;
+  std::set<std::int64_t> marking, callers;
+  for (const auto& [thread, number] : annotated) marking.insert(thread);
+  for (const KinetoEvent& event : out_.profile.events) {
+    if (event.category == KinetoCategory::runtime) callers.insert(event.thread);
+    if (event.category == KinetoCategory::cpu_operator) marking.insert(event.thread);
+  }
+  const auto most = std::max_element(annotated.begin(), annotated.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (const std::int64_t thread : callers) {
+    if (marking.contains(thread)) continue;
+    for (const KinetoEvent* marked : annotations_) {
+      if (marked->thread != most->first || marked->name.starts_with("ProfilerStep#")) continue;
+      KinetoEvent copy = *marked;
+      copy.thread = thread;
+      copy.number = out_.profile.events.size();
+      out_.profile.events.push_back(copy);
+    }
+  }
+}
+
+}  // namespace weft

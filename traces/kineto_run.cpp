@@ -1,0 +1,83 @@
+#include "traces/kineto_run.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "sim/error.h"
+#include "traces/clock_alignment.h"
+#include "traces/kineto_rank.h"
+
+namespace weft {
+
+void KinetoRun::add(const KinetoFile& file, bool alone, const ExecutionJoin* execution) {
+  see_world(file);
+  const std::vector<std::int64_t> devices = used_devices(file);
+  // One process may drive several GPUs, but then it is no rank of a distributed run.
+  if (devices.size() > 1 && (file.rank || !alone))
+    throw InputError(
+        file.name, "",
+        "expected one GPU for each rank, got operations on " + std::to_string(devices.size()) + " devices");
+  for (const std::int64_t device : devices) {
+    const std::int64_t rank = file.rank.value_or(static_cast<std::int64_t>(parts_.size()));
+    if (rank < 0 || rank >= file.world_size.value_or(kMaxWorld))
+      throw InputError(file.name, "/distributedInfo/rank",
+                       "expected a rank below the world size " + std::to_string(file.world_size.value_or(kMaxWorld)) +
+                           ", got " + std::to_string(rank));
+    for (const Part& other : parts_)
+      if (other.rank.rank == rank)
+        throw InputError(file.name, "/distributedInfo/rank",
+                         "expected each rank once, got rank " + std::to_string(rank) + " as in " + other.file);
+    seen_world_ = std::max(seen_world_, rank + 1);
+    parts_.push_back(
+        {file.name, earliest_time(file), kineto_rank(file, static_cast<std::uint32_t>(rank), device, execution)});
+  }
+}
+
+Trace KinetoRun::finish(std::string source) {
+  Trace trace;
+  trace.source = std::move(source);
+  trace.world_size = world_size();
+  const std::string first = parts_.front().file;
+  std::int64_t origin = std::numeric_limits<std::int64_t>::max();
+  for (const Part& part : parts_) origin = std::min(origin, part.origin);
+  for (Part& part : parts_) {
+    shift_times(part.rank, part.origin - origin, part.file);
+    trace.ranks.push_back(std::move(part.rank));
+  }
+  std::sort(trace.ranks.begin(), trace.ranks.end(),
+            [](const TraceRank& a, const TraceRank& b) { return a.rank < b.rank; });
+  validate(trace, first);
+  return trace;
+}
+
+// The largest world that any file's distributedInfo or collectives speak of.
+void KinetoRun::see_world(const KinetoFile& file) {
+  if (file.world_size) {
+    if (*file.world_size < 1 || *file.world_size > kMaxWorld)
+      throw InputError(file.name, "/distributedInfo/world_size",
+                       "expected from 1 to 2^24, got " + std::to_string(*file.world_size));
+    if (stated_world_ != 0 && stated_world_ != *file.world_size)
+      throw InputError(file.name, "/distributedInfo/world_size",
+                       "expected the ranks of one run (world size " + std::to_string(stated_world_) + "), got " +
+                           std::to_string(*file.world_size));
+    stated_world_ = *file.world_size;
+  }
+  for (const KinetoEvent& e : file.events) {
+    if (!e.collective) continue;
+    seen_world_ = std::max(seen_world_, e.collective->group_size.value_or(0));
+    if (e.collective->group_ranks)
+      for (const std::int64_t rank : *e.collective->group_ranks) seen_world_ = std::max(seen_world_, rank + 1);
+  }
+}
+
+std::uint32_t KinetoRun::world_size() const {
+  const auto parts = static_cast<std::int64_t>(parts_.size());
+  if (stated_world_ != 0 && parts > stated_world_)
+    throw InputError(parts_.front().file, "/distributedInfo/world_size",
+                     "expected at least as many ranks as files (" + std::to_string(parts) + "), got " +
+                         std::to_string(stated_world_));
+  return static_cast<std::uint32_t>(stated_world_ != 0 ? stated_world_ : std::min(seen_world_, kMaxWorld));
+}
+
+}  // namespace weft

@@ -1,0 +1,38 @@
+// The profiles of one run as one trace.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "traces/execution_join.h"
+#include "traces/kineto_events.h"
+#include "traces/trace.h"
+
+namespace weft {
+
+class KinetoRun {
+ public:
+  // `alone`: the run has no other profile. `execution`: what the file was joined with. Throws InputError: a rank twice,
+  // several GPUs in a profile of several, worlds that differ.
+  void add(const KinetoFile& file, bool alone, const ExecutionJoin* execution = nullptr);
+  // Throws InputError: ranks more than 2.5 hours apart, what validate() refuses.
+  [[nodiscard]] Trace finish(std::string source);
+
+ private:
+  // What is kept of a file when its events are gone.
+  struct Part {
+    std::string file;
+    std::int64_t origin;  // ns: its earliest time
+    TraceRank rank;
+  };
+
+  void see_world(const KinetoFile& file);
+  [[nodiscard]] std::uint32_t world_size() const;
+
+  std::vector<Part> parts_;
+  std::int64_t stated_world_ = 0;
+  std::int64_t seen_world_ = 0;
+};
+
+}  // namespace weft
