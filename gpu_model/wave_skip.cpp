@@ -1,6 +1,7 @@
 #include "gpu_model/wave_skip.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -8,6 +9,9 @@ namespace weft {
 
 namespace {
 constexpr std::size_t kMarksBeforeLongerTurns = 8;
+constexpr std::uint64_t kGrowth = 4;
+// Of two turns each, by their time.
+constexpr double kPairsAlike = 2 * WaveSkip::kSettled;
 }  // namespace
 
 GpuProgress& GpuProgress::operator+=(const GpuProgress& more) {
@@ -77,10 +81,19 @@ bool WaveSkip::mark(const GpuProgress& now) {
   GpuProgress both = first;
   both += second;
   const GpuProgress mean = both.times(0.5);
-  const bool as_before =
-      skipped_.at > 0 && std::abs(static_cast<double>(mean.at - mean_.at)) <= kSettled * static_cast<double>(mean_.at);
-  most_turns_ = as_before ? 2 * most_turns_ : kMostTurns;
-  mean_ = mean;
+  // Pairs that are as those before count together: short turns scatter by more than what is to be known.
+  const bool as_before = skipped_.at > 0 && std::abs(static_cast<double>(mean.at - mean_.at)) <=
+                                                kPairsAlike * static_cast<double>(mean_.at);
+  if (as_before) {
+    const double share =
+        2.0 / static_cast<double>(std::bit_width(most_turns_ / kMostTurns * kGrowth) + 1);  // 1/2, 1/3, ...
+    mean_ = mean_.times(1 - share);
+    mean_ += mean.times(share);
+    most_turns_ *= kGrowth;
+  } else {
+    mean_ = mean;
+    most_turns_ = std::max(kMostTurns, most_turns_ / kGrowth);
+  }
   scatter_ = static_cast<SubCycle>(std::abs(expected - taken) / 2);
   skipped_ = {};
   uncertainty_ = 0;

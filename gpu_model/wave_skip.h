@@ -61,7 +61,7 @@ class WaveSkip {
   static constexpr double kAlike = 0.25;
   // Turns that move this many lines: shorter ones scatter.
   static constexpr double kTurnLines = 8192;
-  // Left out before it is looked at again, at first; twice as many each time that turns are as before.
+  // Left out before it is looked at again, at first; more each time that turns are as before.
   static constexpr std::uint64_t kMostTurns = 8;
   // The L2 holds nothing from before once so many times its size has gone through it.
   static constexpr std::int64_t kFills = 2;

@@ -73,6 +73,45 @@ TEST(WaveSkip, LooksAgainWhereTurnsMoveMoreOrLess) {
   EXPECT_EQ(turns_left_out(waves, 2000, [](std::uint64_t) { return SubCycle{250}; }, {1500, 0}), 1U);
 }
 
+TEST(WaveSkip, LeavesOutMoreEachTimeThatTurnsStayAsTheyWere) {
+  WaveSkip waves(1'000'000, 0, kTurn, kHbmRate, kCache);
+  GpuProgress now;
+  std::uint64_t done = 0;
+  std::uint64_t simulated = 0;
+  std::uint64_t most = 0;
+  while (done + 2 * kTurn < 1'000'000) {
+    done += kTurn;
+    now.at += kTime;
+    ++simulated;
+    if (!waves.advanced(done, [&] { return now; })) continue;
+    most = std::min(waves.most_turns(), (1'000'000 - done) / kTurn - 1);
+    static_cast<void>(waves.leave_out(most * kTurn, {}, most));
+    done += most * kTurn;
+    now += waves.skipped();
+  }
+  EXPECT_LT(simulated, 30U);  // of 10,000
+  EXPECT_GT(most, 1000U);
+}
+
+// Until so much has gone through the L2 that nothing of what others left is there.
+TEST(WaveSkip, AsksTheL2UntilItHoldsNothingElse) {
+  WaveSkip waves(100 * kTurn, 0, kTurn, kHbmRate, 10'000);
+  GpuProgress now;
+  for (std::uint64_t turn = 1; turn <= 3; ++turn) {
+    now.at += 250;  // all that HBM can do
+    now.hbm_read_bytes += 1000;
+    static_cast<void>(waves.advanced(turn * kTurn, [&] { return now; }));
+  }
+  for (int turn = 0; turn < 19; ++turn) {
+    EXPECT_FALSE(waves.moves_the_same()) << turn;
+    EXPECT_TRUE(waves.leave_out(kTurn, {1100, 0}));
+  }
+  EXPECT_TRUE(waves.moves_the_same());
+  EXPECT_EQ(waves.usual(3).fetched_bytes, 3300);
+  EXPECT_FALSE(waves.leave_out(kTurn, {2000, 0}));
+  EXPECT_FALSE(waves.moves_the_same());
+}
+
 // Blocks that all run at once, in rounds of 128 lines: they load, compute for a while and store half as much.
 Program one_wave(std::uint32_t blocks, double flops_of_block) {
   KernelDemand demand = grid_of(blocks, 128);

@@ -1,0 +1,108 @@
+// Kernels beside collectives in samples, against every GPU in detail.
+#include "cli/sampled/steady_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/programs.h"
+#include "cli/run_config.h"
+#include "cli/sampled/regime_lab.h"
+#include "cli/system_of.h"
+#include "workloads/address_plan.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kUnits = 24;
+
+RunConfig config_of(std::uint32_t gpus, const char* topology) {
+  Json system{{"base", "hgx-h100"}, {"gpu", {{"compute_units", kUnits}}}, {"max_gpus", gpus}};
+  if (std::string(topology) == "ring") {
+    system["switch_reduce"] = nullptr;
+    system["network"] = {{"topology", "ring"}};
+  }
+  RunConfig config = read_run_config(
+      Json{{"system", system}, {"gpus", gpus}, {"workload", {{"collective", "all_reduce"}, {"bytes", 4096}}}},
+      "test.json");
+  config.collective.channels = 1;
+  return config;
+}
+
+// Blocks of which one fills a unit: they read, and compute for `us`.
+KernelDemand blocks_of(std::uint32_t blocks, double us, std::uint64_t bytes) {
+  KernelDemand demand;
+  demand.shape.grid = {blocks, 1, 1};
+  demand.shape.block = {1024, 1, 1};
+  demand.shape.registers_per_thread = 64;
+  demand.reads = {{.base = std::uint64_t{1} << 30, .bytes_per_block = bytes}};
+  demand.iterations = 4;
+  demand.extra_cycles_per_block = us * 1830;
+  return demand;
+}
+
+// A kernel and a collective, each in a stream of its own, on all GPUs.
+std::vector<Program> programs_of(const RunConfig& config, const KernelDemand& kernel, CollectiveKind kind,
+                                 std::int64_t bytes) {
+  Program program;
+  program.priorities = {0, 1};
+  ProgramOp op;
+  op.kernel = kernel;
+  op.stream = StreamId{0};
+  program.ops.push_back(op);
+  op = ProgramOp();
+  op.kind = ProgramOpKind::collective;
+  op.stream = StreamId{1};
+  op.collective = {.kind = kind,
+                   .bytes = Bytes(bytes),
+                   .group = GpuGroup::first(config.gpus),
+                   .send_address = kFirstAddress,
+                   .receive_address = kFirstAddress + static_cast<std::uint64_t>(bytes)};
+  program.ops.push_back(op);
+  return std::vector<Program>(config.gpus, program);
+}
+
+void expect_as_in_detail(const RunConfig& config, const KernelDemand& kernel, CollectiveKind kind, std::int64_t bytes,
+                         double share) {
+  const std::vector<Program> programs = programs_of(config, kernel, kind, bytes);
+  const Scripts scripts(config, programs);
+  std::vector<GpuWork> work;
+  const HostState state{OpId{0}, 2, {0, 0}, {}};
+  for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
+  for (GpuWork& one : work) one.from = &state;
+  Machine machine(config.system, work, scripts.multicast_groups());
+  machine.run_until_quiet(0, 1);
+  RegimeLab lab(config, programs, &scripts);
+  const Regime regime = lab.company(state);
+  std::int64_t transactions = 0;
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    transactions += machine.gpu(g).statistics().memory_transactions;
+  }
+  ASSERT_EQ(regime.operations.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const OpTimes& times = machine.gpu(0).times()[i];
+    EXPECT_NEAR(static_cast<double>(regime.operations[i].duration) / static_cast<double>(times.end - times.start), 1,
+                0.02)
+        << i;
+  }
+  EXPECT_NEAR(static_cast<double>(regime.hbm_read_bytes) / static_cast<double>(machine.gpu(0).hbm_bytes().read), 1,
+              0.05);
+  EXPECT_LT(static_cast<double>(lab.memory_transactions()), share * static_cast<double>(transactions));
+}
+
+TEST(SteadyKernels, AKernelGoesOnWithTheCollectiveBesideIt) {
+  const RunConfig config = config_of(2, "switched");
+  expect_as_in_detail(config, blocks_of(23 * 160, 10, 8 << 10), CollectiveKind::shift, 16 << 20, 0.4);
+}
+
+TEST(SteadyKernels, AKernelGoesOnByItselfOnceTheCollectiveHasEnded) {
+  const RunConfig config = config_of(2, "switched");
+  expect_as_in_detail(config, blocks_of(24 * 100, 10, 32 << 10), CollectiveKind::shift, 2 << 20, 0.35);
+}
+
+// Each for itself, and their clocks together.
+TEST(SteadyKernels, KernelsOfGpusThatAreAllThereGoOn) {
+  const RunConfig config = config_of(3, "ring");
+  expect_as_in_detail(config, blocks_of(24 * 80, 10, 32 << 10), CollectiveKind::shift, 2 << 20, 0.7);
+}
+
+}  // namespace
+}  // namespace weft
