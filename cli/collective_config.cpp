@@ -176,8 +176,9 @@ const EnumNames<CollectiveKind>& collective_table() {
   static const EnumNames<CollectiveKind> names = [] {
     using Kind = CollectiveKind;
     EnumNames<Kind> all;
-    for (const Kind kind : {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::broadcast, Kind::reduce,
-                            Kind::all_to_all, Kind::gather, Kind::scatter, Kind::send_receive, Kind::barrier}) {
+    for (const Kind kind :
+         {Kind::all_reduce, Kind::all_gather, Kind::reduce_scatter, Kind::broadcast, Kind::reduce, Kind::all_to_all,
+          Kind::gather, Kind::scatter, Kind::send_receive, Kind::shift, Kind::barrier}) {
       all.emplace_back(kind, to_string(kind));
     }
     return all;

@@ -17,7 +17,8 @@ namespace {
 
 bool has_a_result(CollectiveKind kind) {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter ||
-         kind == CollectiveKind::all_gather || kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
+         kind == CollectiveKind::all_gather || kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
+         kind == CollectiveKind::shift;
 }
 
 template <class Gpus>
@@ -63,8 +64,9 @@ void check_functional(const RunConfig& config, const std::string& file) {
   const auto* workload = std::get_if<CollectiveWorkload>(&config.workload);
   if (workload == nullptr) fail("/functional", "expected a collective alone, got another workload");
   if (!has_a_result(workload->kind)) {
-    fail("/functional", fmt::format("expected all_reduce, reduce_scatter, all_gather, broadcast or reduce, got {}",
-                                    to_string(workload->kind)));
+    fail("/functional",
+         fmt::format("expected all_reduce, reduce_scatter, all_gather, broadcast, reduce or shift, got {}",
+                     to_string(workload->kind)));
   }
   if (config.collective.algorithm == AllReduceAlgorithm::in_network) {
     fail("/all_reduce/algorithm", "expected one that carries values with functional, got in_network");
@@ -126,9 +128,8 @@ double Functional::input(const Group& group, std::uint32_t rank, std::int64_t el
   return value_of(config_.values, format_, config_.seed, rank, group.request.ranks, element);
 }
 
-LineValues& Functional::line_at(const Group& group, std::uint32_t rank, std::int64_t byte) {
-  const auto line =
-      static_cast<LineAddress>((static_cast<std::int64_t>(group.demand->receive_address) + byte) / kLineBytes);
+LineValues& Functional::line_at(const Group& group, std::uint32_t rank, std::uint64_t buffer, std::int64_t byte) {
+  const auto line = static_cast<LineAddress>((static_cast<std::int64_t>(buffer) + byte) / kLineBytes);
   return gpus_[group.demand->group[rank].value]->memory(line);
 }
 
@@ -139,7 +140,7 @@ void Functional::fill(const Group& group) {
     const std::int64_t bytes = input_bytes_of(group.request, rank);
     const std::int64_t first = group.request.kind == CollectiveKind::all_gather ? rank * bytes : 0;
     for (std::int64_t e = 0; e < bytes / bytes_of(format_); ++e) {
-      set_element(line_at(group, rank, first + e * bytes_of(format_)), format_,
+      set_element(line_at(group, rank, group.demand->send_address, first + e * bytes_of(format_)), format_,
                   static_cast<std::uint32_t>(e) % per_line, encode(format_, input(group, rank, e)));
     }
   }
@@ -151,7 +152,7 @@ std::string Functional::output(const Group& group, std::uint32_t rank) {
   const std::int64_t first = group.request.kind == CollectiveKind::reduce_scatter ? rank * bytes : 0;
   std::string output;
   for (std::int64_t byte = 0; byte < bytes; byte += kLineBytes) {
-    const LineValues& line = line_at(group, rank, first + byte);
+    const LineValues& line = line_at(group, rank, group.demand->receive_address, first + byte);
     output.append(reinterpret_cast<const char*>(line.data()),
                   static_cast<std::size_t>(std::min<std::int64_t>(kLineBytes, bytes - byte)));
   }
@@ -183,7 +184,8 @@ FunctionalResult Functional::result() {
   for (const Group& group : groups_) {
     result.accumulator = to_string(group.rules.accumulator);
     const CollectiveKind kind = group.request.kind;
-    const bool alike = kind != CollectiveKind::reduce_scatter && kind != CollectiveKind::reduce;
+    const bool alike =
+        kind != CollectiveKind::reduce_scatter && kind != CollectiveKind::reduce && kind != CollectiveKind::shift;
     SumCheck sums(group.rules);
     const std::string first = output(group, 0);
     for (std::uint32_t rank = 0; rank < group.request.ranks; ++rank) {

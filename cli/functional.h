@@ -37,7 +37,7 @@ class Functional {
   void fill(const Group& group);
   [[nodiscard]] std::string output(const Group& group, std::uint32_t rank);
   void check(const Group& group, std::uint32_t rank, SumCheck& check);
-  LineValues& line_at(const Group& group, std::uint32_t rank, std::int64_t byte);
+  LineValues& line_at(const Group& group, std::uint32_t rank, std::uint64_t buffer, std::int64_t byte);
 
   FunctionalConfig config_;
   NumberFormat format_;

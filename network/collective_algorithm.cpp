@@ -72,7 +72,7 @@ bool supports(CollectiveAlgorithm algorithm, CollectiveKind kind) {
       return everywhere || kind == Kind::barrier;
     case CollectiveAlgorithm::direct:
       return everywhere || kind == Kind::all_to_all || kind == Kind::gather || kind == Kind::scatter ||
-             kind == Kind::send_receive;
+             kind == Kind::send_receive || kind == Kind::shift;
     case CollectiveAlgorithm::double_binary_tree:
     case CollectiveAlgorithm::hierarchical:
       return kind == Kind::all_reduce;
@@ -125,6 +125,7 @@ CollectiveAlgorithm usual_algorithm(CollectiveKind kind) {
     case CollectiveKind::gather:
     case CollectiveKind::scatter:
     case CollectiveKind::send_receive:
+    case CollectiveKind::shift:
       return CollectiveAlgorithm::direct;
     default:
       return CollectiveAlgorithm::ring;

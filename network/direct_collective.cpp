@@ -14,6 +14,7 @@ ChunkGrid grid_for(const ScheduleRequest& request) {
     case CollectiveKind::all_reduce:
       return ChunkGrid::free_parts(request, request.bytes, request.ranks, ChunkGrid::kLineUnit);
     case CollectiveKind::send_receive:
+    case CollectiveKind::shift:
       return ChunkGrid::free_parts(request, request.bytes, 1, ChunkGrid::kLineUnit);
     case CollectiveKind::all_gather:
     case CollectiveKind::gather:
@@ -59,6 +60,7 @@ class DirectSchedule : public GeneratedSchedule {
     const bool from_root = request().kind == CollectiveKind::scatter || request().kind == CollectiveKind::send_receive;
     std::vector<std::uint32_t> peers;
     if (group == kReceives || request().kind == CollectiveKind::gather || (from_root && !root)) return peers;
+    if (request().kind == CollectiveKind::shift) return {after(rank, 1)};
     for (std::uint32_t distance = 1; distance <= others_; ++distance) peers.push_back(after(rank, distance));
     return peers;
   }
@@ -120,6 +122,8 @@ class DirectSchedule : public GeneratedSchedule {
         return gather_at_root(place, item);
       case CollectiveKind::scatter:
         return scatter_from_root(place, item);
+      case CollectiveKind::shift:
+        return shift(place);
       default:
         return send_receive(place);
     }
@@ -214,6 +218,14 @@ class DirectSchedule : public GeneratedSchedule {
     ScheduleStep step{.bytes = at.bytes};
     if (place.rank == request().root) return step.read(ScheduleBuffer::input, at.offset).send(after(place.rank, 1));
     return step.receive(request().root).write(ScheduleBuffer::output, at.offset);
+  }
+
+  // As ncclSend to the next rank and ncclRecv from the one before in one ncclGroup.
+  [[nodiscard]] ScheduleStep shift(const Place& place) const {
+    const Piece at = piece(place, 0);
+    ScheduleStep step{.bytes = at.bytes};
+    if (place.sends) return step.read(ScheduleBuffer::input, at.offset).send(after(place.rank, 1));
+    return step.receive(before(place.rank, 1)).write(ScheduleBuffer::output, at.offset);
   }
 
   // Of the other ranks, one after another: each block begins with another one, so that all links are busy at once.

@@ -29,6 +29,8 @@ ExpectedElement expected_element(const ScheduleRequest& request, std::uint32_t r
     case CollectiveKind::broadcast:
     case CollectiveKind::send_receive:
       return {element, request.root, false};
+    case CollectiveKind::shift:
+      return {element, (rank + request.ranks - 1) % request.ranks, false};
     case CollectiveKind::scatter:
       return {rank * part + element, request.root, false};
     case CollectiveKind::all_to_all: {

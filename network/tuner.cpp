@@ -66,6 +66,7 @@ double tree_correction(CollectiveProtocol protocol, std::int64_t bytes) {
 
 // Of the bus: what a ring of `ranks` moves on each link for one message.
 double ring_steps(CollectiveKind kind, double ranks) {
+  if (kind == CollectiveKind::shift) return std::min(ranks - 1, 1.0);
   return kind == CollectiveKind::all_reduce ? 2 * (ranks - 1) : ranks - 1;
 }
 
@@ -122,7 +123,8 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
   const bool plateau = nodes > 1 && protocol == CollectiveProtocol::simple &&
                        query.kind == CollectiveKind::all_reduce && bytes >= 64 * library.ring.channels * ranks;
   if (plateau) time *= kRingPlateau;
-  return time + bytes * steps / ranks / (bandwidth * 1e3);
+  const double moved = query.kind == CollectiveKind::shift ? bytes : bytes * steps / ranks;
+  return time + moved / (bandwidth * 1e3);
 }
 
 namespace {

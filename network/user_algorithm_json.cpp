@@ -13,7 +13,8 @@ using Limits = UserAlgorithmLimits;
 
 constexpr std::array kKinds{CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                             CollectiveKind::broadcast,  CollectiveKind::reduce,     CollectiveKind::all_to_all,
-                            CollectiveKind::gather,     CollectiveKind::scatter,    CollectiveKind::send_receive};
+                            CollectiveKind::gather,     CollectiveKind::scatter,    CollectiveKind::send_receive,
+                            CollectiveKind::shift};
 
 CollectiveKind read_kind(JsonReader& reader) {
   std::vector<std::string> names;

@@ -89,6 +89,8 @@ const char* to_string(CollectiveKind kind) {
       return "scatter";
     case CollectiveKind::send_receive:
       return "send_receive";
+    case CollectiveKind::shift:
+      return "shift";
   }
   throw InternalError("unknown collective");
 }

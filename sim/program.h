@@ -85,6 +85,7 @@ enum class CollectiveKind {
   gather,
   scatter,
   send_receive,  // one rank to one other
+  shift,         // each rank to the next of the group, the last to the first
 };
 [[nodiscard]] const char* to_string(CollectiveKind kind);
 

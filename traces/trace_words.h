@@ -15,9 +15,9 @@ inline constexpr std::array kTraceOpKinds{TraceOpKind::kernel, TraceOpKind::copy
 inline constexpr std::array kTrainingPhases{TrainingPhase::forward, TrainingPhase::backward, TrainingPhase::optimizer,
                                             TrainingPhase::other};
 inline constexpr std::array kCollectiveKinds{
-    CollectiveKind::all_reduce, CollectiveKind::all_gather,  CollectiveKind::reduce_scatter, CollectiveKind::broadcast,
-    CollectiveKind::reduce,     CollectiveKind::all_to_all,  CollectiveKind::barrier,        CollectiveKind::gather,
-    CollectiveKind::scatter,    CollectiveKind::send_receive};
+    CollectiveKind::all_reduce, CollectiveKind::all_gather,   CollectiveKind::reduce_scatter, CollectiveKind::broadcast,
+    CollectiveKind::reduce,     CollectiveKind::all_to_all,   CollectiveKind::barrier,        CollectiveKind::gather,
+    CollectiveKind::scatter,    CollectiveKind::send_receive, CollectiveKind::shift};
 inline constexpr std::array kDataTypes{DataType::fp32, DataType::tf32,  DataType::fp16,  DataType::bf16, DataType::fp64,
                                        DataType::fp8,  DataType::int64, DataType::int32, DataType::int8};
 

@@ -80,6 +80,11 @@ std::vector<Program> collective_series(const CollectiveSeries& series) {
     op.collective.type = series.type;
     op.collective.root = series.root;
     op.collective.send_address = op.collective.receive_address = kFirstAddress;
+    std::int64_t buffers = 1;
+    if (series.kind == CollectiveKind::shift) {  // what comes must not lie where what goes still stands
+      op.collective.receive_address += DeviceAllocator::rounded(static_cast<std::uint64_t>(series.bytes.count()));
+      buffers = 2;
+    }
     std::vector<GpuId> members;
     for (const std::uint32_t gpu : group) members.push_back(GpuId{gpu});
     op.collective.group = std::move(members);
@@ -91,7 +96,7 @@ std::vector<Program> collective_series(const CollectiveSeries& series) {
         program.ops.push_back(op);
       }
       op.start_delay = Time();
-      program.memory.push_back({OpId{0}, MemoryClass::communication, series.bytes, op.name});
+      program.memory.push_back({OpId{0}, MemoryClass::communication, Bytes(buffers * series.bytes.count()), op.name});
     }
   }
   return programs;

@@ -102,7 +102,7 @@ TEST(CollectiveEndToEnd, AllCollectivesHaveTheColumnsOfNcclTests) {
   for (const Expected& e :
        {Expected{"broadcast --root 3", "ring", "none", 1}, Expected{"reduce", "ring", "sum", 1},
         Expected{"gather --root 1", "direct", "none", 0.75}, Expected{"scatter", "direct", "none", 0.75},
-        Expected{"reduce_scatter", "ring", "sum", 0.75}}) {
+        Expected{"reduce_scatter", "ring", "sum", 0.75}, Expected{"shift", "direct", "none", 1}}) {
     const Json row = row_of(std::string("--collective ") + e.collective, folder);
     EXPECT_EQ(row.at("algorithm"), e.algorithm) << e.collective;
     EXPECT_EQ(row.at("redop"), e.redop) << e.collective;
@@ -116,6 +116,34 @@ TEST(CollectiveEndToEnd, AllCollectivesHaveTheColumnsOfNcclTests) {
   EXPECT_EQ(row_of("--collective send_receive --set gpus=2", folder).at("algorithm"), "direct");
   EXPECT_EQ(row_of("--algorithm hierarchical --set all_reduce.ranks_per_node=2", folder).at("algorithm"),
             "hierarchical");
+}
+
+// What each rank sends crosses its links once, on any network; between nodes through the NIC of one GPU.
+TEST(CollectiveEndToEnd, AShiftMovesTheMessageOnceOverEachLink) {
+  const TemporaryFolder folder;
+  constexpr const char* kShift = R"("workload": {"collective": "shift", "bytes": 1048576}})";
+  const auto sent = [&](const std::string& system) {
+    folder.write("e.json", "{" + system + kShift);
+    const Json result = result_of("", folder);
+    double bytes = 0;
+    for (const Json& link : result.at("links")) {
+      if (link.at("name").get<std::string>().starts_with("gpu1->")) bytes += link.at("bytes").get<double>();
+    }
+    return bytes / 1048576;
+  };
+  EXPECT_NEAR(sent(R"("system": "dgx-a100", "gpus": 8, )"), 1, 0.002);  // and flags
+  EXPECT_NEAR(sent(R"("system": "hgx-h100", "gpus": 7, )"), 1, 0.002);
+  EXPECT_NEAR(sent(R"("system": {"base": "hgx-h100", "max_gpus": 5, "switch_reduce": null,
+                      "network": {"topology": "ring"}}, "gpus": 5, )"),
+              1, 0.002);
+}
+
+TEST(CollectiveEndToEnd, AShiftBetweenNodesGoesThroughOneNic) {
+  const TemporaryFolder folder;
+  folder.write("e.json", R"({"system": {"base": "dgx-a100-cluster", "max_gpus": 16}, "gpus": 16,
+    "workload": {"collective": "shift", "bytes": 4194304}})");
+  const Json result = result_of("", folder);
+  EXPECT_GT(time_of(result.at("collectives").at(0)), 4194304 / 25e9);  // a NIC of 200 Gbit/s
 }
 
 // Two groups of GPUs in a row, of which each ring needs the one link between the halves, or none of the other's.

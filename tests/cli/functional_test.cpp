@@ -91,6 +91,13 @@ TEST(FunctionalEndToEnd, OtherCollectivesToo) {
   EXPECT_EQ(gathered["functional"]["correctly_rounded"], 8 * 4096);
 }
 
+TEST(FunctionalEndToEnd, AShiftBringsWhatTheRankBeforeHad) {
+  const Json shifted = result_of("workload.collective=shift all_reduce.algorithm=direct functional.values=special");
+  EXPECT_EQ(shifted["functional"]["elements"], 8 * 4096);  // over all ranks
+  EXPECT_EQ(shifted["functional"]["correctly_rounded"], 8 * 4096);
+  EXPECT_TRUE(shifted["functional"]["same_on_all_ranks"].is_null());
+}
+
 TEST(FunctionalEndToEnd, ThreadsDoNotShow) {
   Json one = result_of("workload.bytes=65536");
   Json two = result_of("workload.bytes=65536 --threads=2");

@@ -20,9 +20,9 @@ namespace {
 using Algorithm = CollectiveAlgorithm;
 using Kind = CollectiveKind;
 
-constexpr std::array kKinds{Kind::all_reduce, Kind::all_gather,  Kind::reduce_scatter, Kind::broadcast,
-                            Kind::reduce,     Kind::all_to_all,  Kind::barrier,        Kind::gather,
-                            Kind::scatter,    Kind::send_receive};
+constexpr std::array kKinds{Kind::all_reduce, Kind::all_gather,   Kind::reduce_scatter, Kind::broadcast,
+                            Kind::reduce,     Kind::all_to_all,   Kind::barrier,        Kind::gather,
+                            Kind::scatter,    Kind::send_receive, Kind::shift};
 
 std::int64_t sum(const std::vector<std::int64_t>& values) {
   return std::accumulate(values.begin(), values.end(), std::int64_t{0});
@@ -187,6 +187,16 @@ TEST(CollectiveAlgorithmFormula, HalfAllReducesSendHalf) {
     }
     EXPECT_THAT(totals(Algorithm::direct, request(Kind::all_to_all, ranks, 4096 * ranks)).sent_bytes,
                 testing::Each(4096 * (ranks - 1)));
+  }
+}
+
+TEST(CollectiveAlgorithmFormula, AShiftSendsTheMessageOnceAtTheSameTime) {
+  for (const std::uint32_t ranks : {2U, 3U, 8U, 17U}) {
+    ScheduleRequest r = request(Kind::shift, ranks, 4100);
+    EXPECT_THAT(totals(Algorithm::direct, r).sent_bytes, testing::Each(4100)) << ranks;
+    r.bytes = 128;
+    r.pieces_per_chunk = 1;
+    EXPECT_EQ(totals(Algorithm::direct, r).longest_chain, 1U) << ranks;
   }
 }
 

@@ -89,7 +89,8 @@ ScheduleRequest request(CollectiveKind kind) {
 
 constexpr std::array kKinds{CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                             CollectiveKind::broadcast,  CollectiveKind::reduce,     CollectiveKind::all_to_all,
-                            CollectiveKind::gather,     CollectiveKind::scatter,    CollectiveKind::barrier};
+                            CollectiveKind::gather,     CollectiveKind::scatter,    CollectiveKind::shift,
+                            CollectiveKind::barrier};
 
 void expect_found_everywhere(const std::function<bool(ScheduleStep&)>& change) {
   for (const CollectiveAlgorithm algorithm : kCollectiveAlgorithms) {

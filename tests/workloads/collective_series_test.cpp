@@ -44,6 +44,15 @@ TEST(CollectiveSeries, GroupsRunByThemselvesAndSomeGpusComeLate) {
   EXPECT_EQ(programs[2].ops[0].start_delay, Time());
 }
 
+TEST(CollectiveSeries, AShiftHasABufferForWhatComes) {
+  CollectiveSeries shifted = series();
+  shifted.kind = CollectiveKind::shift;
+  const Program program = collective_series(shifted).front();
+  const CollectiveDemand& demand = program.ops.front().collective;
+  EXPECT_GE(demand.receive_address, demand.send_address + (1U << 20U));
+  EXPECT_EQ(program.memory.front().bytes, Bytes(2 << 20));
+}
+
 TEST(CollectiveSeries, WhatMakesNoCollectiveIsRefused) {
   CollectiveSeries wrong = series();
   wrong.bytes = Bytes(3);
