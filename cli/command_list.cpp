@@ -10,6 +10,7 @@
 #include "cli/collective_config.h"
 #include "cli/commands.h"
 #include "cli/network_json.h"
+#include "cli/sample_config.h"
 #include "cli/system_json.h"
 #include "cli/terminal.h"
 #include "sim/config_file.h"
@@ -39,6 +40,8 @@ std::vector<Entry> presets(const std::string& folder) {
 
 std::vector<Entry> model_entries() {
   std::vector<Entry> entries;
+  entries.push_back({"attention", "layers of attention with projections, of any shape; forward and backward"});
+  entries.push_back({"distributed_product", "a product of matrices whose rows are distributed: nt, all or tn"});
   for (const auto& model : models()) entries.push_back({model.name, model.description});
   return entries;
 }
@@ -53,8 +56,9 @@ const std::map<std::string, Lister>& listers() {
       {"models", model_entries},
       {"schemes",
        [] {
-         return std::vector<Entry>{
-             {"data_parallel", "replicas; gradients in buckets, reduced beside the backward pass or after it"}};
+         std::vector<Entry> entries;
+         for (const auto& [scheme, name] : scheme_table()) entries.push_back({name, describe(scheme)});
+         return entries;
        }},
       {"collectives",
        [] {

@@ -10,10 +10,13 @@
 #include "cli/commands.h"
 #include "cli/run_config.h"
 #include "cli/run_options.h"
+#include "cli/sample_config.h"
 #include "cli/terminal.h"
 #include "cli/workload_check.h"
 #include "sim/config_file.h"
+#include "sim/error.h"
 #include "traces/trace_file.h"
+#include "workloads/single_sample/attention_reference.h"
 
 namespace weft {
 
@@ -21,6 +24,7 @@ namespace {
 
 struct ValidateArguments {
   std::string file;
+  bool values = false;
   RunOptions options;
 };
 
@@ -38,8 +42,38 @@ bool is_trace(const std::filesystem::path& file) {
 std::string workload_name(const RunConfig& config) {
   if (const auto* trace = std::get_if<TraceWorkload>(&config.workload)) return trace->file;
   if (const auto* model = std::get_if<ModelWorkload>(&config.workload)) return model->model;
+  if (std::holds_alternative<AttentionWorkload>(config.workload)) return "attention";
+  if (std::holds_alternative<ProductWorkload>(config.workload)) return "a distributed product";
   const auto& collective = std::get<CollectiveWorkload>(config.workload);
   return fmt::format("{} of {} B", to_string(collective.kind), collective.bytes.count());
+}
+
+// Numbers through the programs of a scheme take time and memory that grow with the square of the sequence.
+constexpr double kMostProducts = 2e9;
+// Of results in FP32, as a share of the largest number of their kind.
+constexpr double kClose = 1e-5;
+
+int check_values(const RunConfig& config, const std::string& file) {
+  const auto* attention = std::get_if<AttentionWorkload>(&config.workload);
+  if (attention == nullptr) throw InputError(file, "/workload/model", "expected \"attention\" for --values");
+  const AttentionGeometry geometry = geometry_of(*attention);
+  const auto tokens = static_cast<double>(geometry.tokens);
+  if (tokens * tokens * static_cast<double>(attention->hidden * geometry.batch) > kMostProducts) {
+    throw InputError(file, "/workload/sequence",
+                     fmt::format("expected sequence^2 * hidden * batch of {:g} at most for --values, got {}",
+                                 kMostProducts, geometry.tokens));
+  }
+  SampleSplit split = sample_split(config, 0);
+  const std::uint32_t ranks = split.size();
+  split.gpus.clear();
+  bool close = true;
+  for (const auto& [name, error] : check_attention(geometry, split, ranks, config.seed)) {
+    print_output(fmt::format("  {:<20} {:.1e}\n", name, error));
+    close = close && error < kClose;
+  }
+  if (close) return 0;
+  print_error(fmt::format("results of one layer differ from a single GPU's by more than {:g} of the largest", kClose));
+  return 70;
 }
 
 int validate_file(const ValidateArguments& arguments) {
@@ -54,6 +88,7 @@ int validate_file(const ValidateArguments& arguments) {
   if (const auto* trace = std::get_if<TraceWorkload>(&config.workload)) static_cast<void>(read_trace(trace->file));
   print_output(fmt::format("{}: a valid configuration: {} on {} of {}\n", arguments.file, workload_name(config),
                            config.gpus == 1 ? "one GPU" : fmt::format("{} GPUs", config.gpus), config.system.name));
+  if (arguments.values) return check_values(config, arguments.file);
   return 0;
 }
 
@@ -64,8 +99,12 @@ void add_validate_command(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("validate", "Check a configuration or a trace");
   command->add_option("FILE", arguments->file, "Configuration or trace")->required();
   add_run_options(*command, arguments->options);
+  command->add_flag("--values", arguments->values,
+                    "Of attention over several GPUs: carry a layer's programs out on numbers and print how far each "
+                    "result is from a single GPU's");
   command->footer(
       "Examples:\n"
+      "  weft validate attention.json --values\n"
       "  weft validate experiment.json --set gpus=4\n"
       "  weft validate trace.json.gz");
   command->callback([arguments, &chosen] { chosen = [arguments] { return validate_file(*arguments); }; });

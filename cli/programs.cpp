@@ -8,6 +8,7 @@
 
 #include "cli/collective_config.h"
 #include "cli/collective_times.h"
+#include "cli/sample_config.h"
 #include "gpu_model/in_switch_programs.h"
 #include "network/group_rings.h"
 #include "sim/error.h"
@@ -66,6 +67,7 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
 }
 
 std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig& config, std::vector<std::string>&) {
+  if (is_sample_workload(config)) return sample_programs(config);
   const Graph graph = make_model({.model = workload.model,
                                   .batch = workload.batch,
                                   .precision = workload.precision,
@@ -78,6 +80,14 @@ std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig&
                                .bucket = mebibytes(config.scheme.bucket_MiB),
                                .first_bucket = mebibytes(config.scheme.first_bucket_MiB),
                                .iterations = config.iterations});
+}
+
+std::vector<Program> programs_of(const AttentionWorkload&, const RunConfig& config, std::vector<std::string>&) {
+  return sample_programs(config);
+}
+
+std::vector<Program> programs_of(const ProductWorkload&, const RunConfig& config, std::vector<std::string>&) {
+  return sample_programs(config);
 }
 
 // How late each GPU comes to each collective beyond its delay: uniform, by the run's seed.

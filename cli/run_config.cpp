@@ -8,12 +8,14 @@
 #include "cli/collective_config.h"
 #include "cli/config_paths.h"
 #include "cli/functional.h"
+#include "cli/sample_config.h"
 #include "cli/spec_fields.h"
 #include "cli/system_json.h"
 #include "cli/system_of.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "sim/hash.h"
+#include "workloads/single_sample/transformer.h"
 
 namespace weft {
 
@@ -53,6 +55,7 @@ void workload_fields(Fields& f, ModelWorkload& model) {
   f.text("precision", model.precision, Presence::optional);
   f.count("sequence", model.sequence, 0, 1 << 24, Presence::optional);
   f.count("layers", model.layers, 0, 1 << 24, Presence::optional);
+  if (transformer_shape(model.model) != nullptr) f.count("key_heads", model.key_heads, 0, 1 << 16, Presence::optional);
 }
 
 void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
@@ -69,6 +72,10 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
   FieldReader fields(reader);
   if (present[0] == "trace") {
     workload_fields(fields, config.workload.emplace<TraceWorkload>());
+  } else if (present[0] == "model" && reader.string("model") == "attention") {
+    workload_fields(fields, config.workload.emplace<AttentionWorkload>());
+  } else if (present[0] == "model" && reader.string("model") == "distributed_product") {
+    workload_fields(fields, config.workload.emplace<ProductWorkload>());
   } else if (present[0] == "model") {
     auto& model = config.workload.emplace<ModelWorkload>();
     model.precision = "amp";
@@ -90,12 +97,11 @@ void experiment_fields(Fields& f, RunConfig& config) {
   f.object(
       "scheme",
       [&](auto& scheme) {
-        const EnumNames<int> only{{0, scheme_names().front()}};
-        int which = 0;
-        scheme.choice("name", which, only, Presence::optional);
+        scheme.choice("name", config.scheme.sample, scheme_table(), Presence::optional);
         scheme.flag("overlap", config.scheme.overlap, Presence::optional);
         scheme.number("bucket_MiB", config.scheme.bucket_MiB, 1e-6, 1e6, Presence::optional);
         scheme.number("first_bucket_MiB", config.scheme.first_bucket_MiB, 1e-6, 1e6, Presence::optional);
+        if (is_sample_workload(config)) sample_fields(scheme, config.scheme);
       },
       Presence::optional);
   f.object(
@@ -144,11 +150,6 @@ Json resolve(RunConfig config) {
 
 }  // namespace
 
-const std::vector<std::string>& scheme_names() {
-  static const std::vector<std::string> names{"data_parallel"};
-  return names;
-}
-
 namespace {
 // `nodes` of a cluster stands for all of their GPUs.
 void read_nodes(JsonReader& top, RunConfig& config) {
@@ -178,8 +179,9 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   if (top.has("nodes")) read_nodes(top, config);
   fields.count("gpus", config.gpus, 1, config.system.max_gpus, Presence::optional);
   fields.count("threads", config.threads, 1, 1024, Presence::optional);
-  experiment_fields(fields, config);
   read_workload(top.object("workload"), file, config);
+  experiment_fields(fields, config);
+  check_sample(config, file.string());
   load_algorithm(config, file);
   check_collectives(config, file.string());
   check_functional(config, file.string());

@@ -18,7 +18,4 @@ namespace weft {
 // The same from a document; `file` names it in messages and is where relative paths start from.
 [[nodiscard]] RunConfig read_run_config(const Json& document, const std::filesystem::path& file);
 
-// The names that a configuration knows, for messages and `weft list`.
-[[nodiscard]] const std::vector<std::string>& scheme_names();
-
 }  // namespace weft

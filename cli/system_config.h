@@ -15,6 +15,7 @@
 #include "sim/json_reader.h"
 #include "switch_reduce/aggregation_spec.h"
 #include "switch_reduce/reduce_spec.h"
+#include "workloads/single_sample/attention_layer.h"
 
 namespace weft {
 
@@ -42,6 +43,7 @@ struct ModelWorkload {
   std::string precision;
   std::uint32_t sequence = 0;
   std::uint32_t layers = 0;
+  std::uint32_t key_heads = 0;  // 0: the model's own
 };
 struct CollectiveWorkload {
   CollectiveKind kind = CollectiveKind::all_reduce;
@@ -53,6 +55,25 @@ struct CollectiveWorkload {
   NumberFormat type = NumberFormat::fp32;
 };
 
+// One layer of attention, or several of them; forward and backward pass without an optimizer.
+struct AttentionWorkload {
+  std::int64_t sequence = 0;
+  std::int64_t hidden = 0;
+  std::int64_t heads = 0;
+  std::int64_t key_heads = 0;  // 0: as many
+  std::uint32_t layers = 1;
+  std::int64_t batch = 1;  // samples that are split together
+  bool causal = false;
+  std::string precision = "amp";
+};
+struct ProductWorkload {
+  DistributedProduct product = DistributedProduct::nt;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t offset = 0;  // 0: all at once
+  std::string precision = "fp32";
+};
+
 // Functional mode: the GPUs' buffers hold numbers, and packets carry them.
 struct FunctionalConfig {
   ValueSet values = ValueSet::normal;
@@ -61,17 +82,24 @@ struct FunctionalConfig {
 
 enum class Fidelity { cycle, sampled };
 
-struct DataParallelConfig {
+struct SchemeConfig {
+  SampleScheme sample = SampleScheme::whole;  // name
   bool overlap = true;
   double bucket_MiB = 25;
   double first_bucket_MiB = 1;
+  // Of workloads of which a sample can be split.
+  std::uint32_t sample_gpus = 0;  // that share a sample; 0: all
+  SequenceSplit split = SequenceSplit::plain;
+  std::int64_t offset = 0;  // 0: all at once
+  PartialSum gradient_sums = PartialSum::all_reduce;
+  std::uint32_t ulysses_gpus = 0;  // 0: as the system and the heads suggest
 };
 
 struct RunConfig {
   SystemSpec system;
   std::uint32_t gpus = 1;
-  std::variant<TraceWorkload, ModelWorkload, CollectiveWorkload> workload;
-  DataParallelConfig scheme;   // name: data_parallel
+  std::variant<TraceWorkload, ModelWorkload, CollectiveWorkload, AttentionWorkload, ProductWorkload> workload;
+  SchemeConfig scheme;
   CollectiveWish collective;   // all_reduce: algorithm, protocol, channels, mover, registered
   std::string algorithm_file;  // all_reduce: of collective.user_algorithm; empty: none
   HostSpec host;

@@ -6,7 +6,7 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config
   libsystemc-dev libfmt-dev nlohmann-json3-dev libcli11-dev libsimdjson-dev zlib1g-dev libzstd-dev libboost-dev
-  libsqlite3-dev libprotobuf-dev protobuf-compiler libssl-dev
+  libsqlite3-dev libprotobuf-dev protobuf-compiler libssl-dev libeigen3-dev
   libjs-chart.js
   libgtest-dev libgmock-dev libbenchmark-dev
 )

@@ -31,9 +31,14 @@ std::vector<std::optional<Lifetime>> lifetimes(const Graph& graph) {
     const KernelNode& kernel = graph.nodes[i].kernel;
     for (const TensorUse& read : kernel.reads) use(read.tensor, i, false);
     for (const TensorUse& write : kernel.writes) use(write.tensor, i, true);
+    const CollectiveNode& collective = graph.nodes[i].collective;
+    if (collective.source) use(collective.source->tensor, i, false);
+    if (collective.target) use(collective.target->tensor, i, true);
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Tensor& tensor = graph.tensors[i];
+    if (tensor.held_until && all[i])
+      all[i]->last = std::max<std::size_t>(all[i]->last + 1, tensor.held_until->value) - 1;
     if (tensor.view_of || !is_persistent(tensor.memory_class)) continue;
     all[i] = Lifetime{0, graph.nodes.size(), true};
   }
@@ -123,7 +128,7 @@ AddressPlan plan_addresses(const Graph& graph) {
 ProgramOp place(const Node& node, const AddressPlan& plan) {
   const auto operand = [&](const TensorUse& use) {
     const std::uint64_t base = plan.addresses[use.tensor.value] + use.offset;
-    return Operand{base, use.bytes_per_block, use.divisor, use.modulo};
+    return Operand{base, use.bytes_per_block, use.divisor, use.modulo, use.atomic};
   };
   ProgramOp op;
   switch (node.kind) {
@@ -154,6 +159,16 @@ ProgramOp place(const Node& node, const AddressPlan& plan) {
   op.kernel.write_at_end = kernel.write_at_end;
   op.kernel.barrier = kernel.barrier;
   op.kernel.origin = kernel.origin;
+  const CollectiveNode& collective = node.collective;
+  op.collective.kind = collective.kind;
+  op.collective.bytes = collective.bytes;
+  op.collective.type = collective.type;
+  if (collective.source) {
+    op.collective.send_address = plan.addresses[collective.source->tensor.value] + collective.source->offset;
+  }
+  if (collective.target) {
+    op.collective.receive_address = plan.addresses[collective.target->tensor.value] + collective.target->offset;
+  }
   op.copy = node.copy;
   if (op.copy.address == 0) op.copy.address = kFirstAddress;
   return op;

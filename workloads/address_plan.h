@@ -44,11 +44,12 @@ struct AddressPlan {
 };
 
 // Parameters, gradients and optimizer state are allocated first and stay; a tensor that is read before it is written is
-// there from the start; every other one from its first to its last use, in launch order. Tensors nobody uses get none.
+// there from the start; every other one from its first to its last use (or as long as it is held), in launch order.
+// Tensors nobody uses get none.
 [[nodiscard]] AddressPlan plan_addresses(const Graph& graph);
 
-// The operation of a node with its operands at their addresses; stream, waits and collectives are the caller's. A copy
-// that names no address takes the first one.
+// The operation of a node with its operands at their addresses; stream, waits and a collective's group are the
+// caller's. A copy that names no address takes the first one.
 [[nodiscard]] ProgramOp place(const Node& node, const AddressPlan& plan);
 
 }  // namespace weft

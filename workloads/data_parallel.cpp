@@ -16,18 +16,20 @@ namespace {
 struct PlacedBucket {
   Bytes bytes;
   OpId last;
+  GpuGroup group;
   std::uint64_t address = 0;
 };
 
-std::vector<PlacedBucket> place_buckets(const Graph& graph, const DataParallelSpec& spec, const AddressPlan& plan) {
+void place_buckets(const Graph& graph, const DataParallelSpec& spec, const AddressPlan& plan, bool distributed,
+                   const GpuGroup& group, std::vector<PlacedBucket>& placed) {
+  if (group.size() < 2) return;
   std::map<TensorId, TensorId> gradient;
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
     if (graph.tensors[i].gradient_of) gradient[*graph.tensors[i].gradient_of] = TensorId{i};
   }
-  std::vector<PlacedBucket> placed;
-  for (const GradientBucket& bucket : assign_buckets(graph, spec.first_bucket, spec.bucket)) {
+  for (const GradientBucket& bucket : assign_buckets(graph, spec.first_bucket, spec.bucket, distributed)) {
     std::uint64_t next = plan.addresses[gradient.at(bucket.parameters.front()).value];
-    placed.push_back({bucket.bytes, bucket.last, next});
+    placed.push_back({bucket.bytes, bucket.last, group, next});
     for (const TensorId parameter : bucket.parameters) {
       const TensorId id = gradient.at(parameter);
       const std::uint64_t address = plan.addresses[id.value];
@@ -39,16 +41,17 @@ std::vector<PlacedBucket> place_buckets(const Graph& graph, const DataParallelSp
       next = address + static_cast<std::uint64_t>(graph.tensors[id.value].bytes.count());
     }
   }
-  return placed;
 }
 
-// Writes the program of GPU 0; the others differ in nothing, because groups and addresses are the same on all.
+// Writes the program of one GPU.
 class ProgramWriter {
  public:
-  ProgramWriter(const Graph& graph, const DataParallelSpec& spec)
+  ProgramWriter(const Graph& graph, const DataParallelSpec& spec, const GradientGroups& groups)
       : graph_(graph), spec_(spec), plan_(plan_addresses(graph)) {
-    if (spec.gpus > 1) buckets_ = place_buckets(graph, spec, plan_);
-    group_ = GpuGroup::first(spec.gpus);
+    place_buckets(graph, spec, plan_, false, groups.same, buckets_);
+    place_buckets(graph, spec, plan_, true, groups.distributed, buckets_);
+    std::stable_sort(buckets_.begin(), buckets_.end(),
+                     [](const PlacedBucket& a, const PlacedBucket& b) { return a.last < b.last; });
     std::size_t after_gradients = 0;
     for (const PlacedBucket& bucket : buckets_) {
       after_gradients = std::max<std::size_t>(after_gradients, bucket.last.value + std::size_t{1});
@@ -58,7 +61,9 @@ class ProgramWriter {
   }
 
   Program write() {
-    program_.priorities.assign(spec_.gpus > 1 ? 2 : 1, 0);
+    const bool in_sample = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
+                                       [](const Node& node) { return node.kind == NodeKind::collective; });
+    program_.priorities.assign(in_sample && spec_.overlap ? 3 : (buckets_.empty() ? 1 : 2), 0);
     program_.iterations = spec_.iterations;
     program_.samples_per_iteration = graph_.samples_per_iteration;
     program_.tokens_per_iteration = graph_.tokens_per_iteration;
@@ -82,6 +87,8 @@ class ProgramWriter {
       if (node.kind == NodeKind::host_wait) {
         for (const OpId dependency : node.dependencies) op.waits.push_back(op_of[dependency.value]);
       }
+      if (node.kind == NodeKind::collective) join_sample(node, op);
+      wait_across_streams(node, op_of, op);
       if (i == join_ || i == 0) {
         op.waits.insert(op.waits.end(), reducing_.begin(), reducing_.end());
         reducing_.clear();
@@ -96,6 +103,32 @@ class ProgramWriter {
     if (iteration + 1 < spec_.iterations) {
       for (; event != plan_.events.end(); ++event) record(*event, next_op(), iteration);
     }
+  }
+
+  void join_sample(const Node& node, ProgramOp& op) {
+    std::vector<GpuId> members;
+    for (const std::uint32_t gpu : node.collective.group_ranks) members.push_back(GpuId{gpu});
+    op.collective.group = group_of(members);
+    op.collective.sequence = sequence_[op.collective.group]++;
+    if (spec_.overlap) op.stream = kSampleStream;
+  }
+
+  // Groups share one list of members.
+  const GpuGroup& group_of(const std::vector<GpuId>& members) {
+    const auto known =
+        std::find_if(groups_.begin(), groups_.end(), [&](const GpuGroup& group) { return group.members() == members; });
+    return known != groups_.end() ? *known : groups_.emplace_back(members);
+  }
+
+  // The last operation of the other stream that this one needs: those before it have ended then.
+  void wait_across_streams(const Node& node, const std::vector<OpId>& op_of, ProgramOp& op) const {
+    if (!spec_.overlap || node.kind == NodeKind::host_wait) return;
+    const bool here = node.kind == NodeKind::collective;
+    std::optional<OpId> last;
+    for (const OpId dependency : node.dependencies) {
+      if ((graph_.nodes[dependency.value].kind == NodeKind::collective) != here) last = op_of[dependency.value];
+    }
+    if (last) op.waits.push_back(*last);
   }
 
   [[nodiscard]] OpId next_op() const { return OpId{static_cast<std::uint32_t>(program_.ops.size())}; }
@@ -123,8 +156,8 @@ class ProgramWriter {
     op.collective.kind = CollectiveKind::all_reduce;
     op.collective.bytes = bucket.bytes;
     op.collective.type = DataType::fp32;
-    op.collective.group = group_;
-    op.collective.sequence = sequence_++;
+    op.collective.group = bucket.group;
+    op.collective.sequence = sequence_[bucket.group]++;
     op.collective.send_address = bucket.address;
     op.collective.receive_address = bucket.address;
     reducing_.push_back(next_op());
@@ -135,10 +168,10 @@ class ProgramWriter {
   const DataParallelSpec& spec_;
   AddressPlan plan_;
   std::vector<PlacedBucket> buckets_;
-  GpuGroup group_;
   std::size_t join_ = 0;        // the node that needs all gradients reduced
   std::vector<OpId> reducing_;  // all-reduces nobody waits for yet
-  std::uint32_t sequence_ = 0;
+  std::vector<GpuGroup> groups_;
+  std::map<GpuGroup, std::uint32_t> sequence_;
   Program program_;
 };
 
@@ -146,9 +179,7 @@ void require_positive(std::int64_t value, const char* path) {
   if (value <= 0) throw InputError("", path, fmt::format("expected 1 or more, got {}", value));
 }
 
-}  // namespace
-
-std::vector<Program> data_parallel(const Graph& graph, const DataParallelSpec& spec) {
+void check(const Graph& graph, const DataParallelSpec& spec) {
   require_positive(spec.gpus, "/gpus");
   require_positive(spec.iterations, "/iterations");
   require_positive(spec.bucket.count(), "/scheme/bucket_MiB");
@@ -156,7 +187,19 @@ std::vector<Program> data_parallel(const Graph& graph, const DataParallelSpec& s
   if (graph.iterations != 1) {
     throw InputError(graph.name, "/iterations", fmt::format("expected a graph of one step, got {}", graph.iterations));
   }
-  return std::vector<Program>(spec.gpus, ProgramWriter(graph, spec).write());
+}
+
+}  // namespace
+
+std::vector<Program> data_parallel(const Graph& graph, const DataParallelSpec& spec) {
+  check(graph, spec);
+  // The others differ in nothing, because groups and addresses are the same on all.
+  return std::vector<Program>(spec.gpus, ProgramWriter(graph, spec, {GpuGroup::first(spec.gpus), {}}).write());
+}
+
+Program sample_parallel(const Graph& graph, const DataParallelSpec& spec, const GradientGroups& groups) {
+  check(graph, spec);
+  return ProgramWriter(graph, spec, groups).write();
 }
 
 }  // namespace weft

@@ -20,6 +20,7 @@ struct DataParallelSpec {
 
 inline constexpr StreamId kComputeStream{0};
 inline constexpr StreamId kCommunicationStream{1};
+inline constexpr StreamId kSampleStream{2};  // collectives inside a sample
 
 // One program a GPU, all of the same structure, for a graph of one step. A bucket's all-reduce is issued on the
 // communication stream as soon as its last gradient is ready (overlap), or after the backward pass, one after another;
@@ -30,5 +31,15 @@ inline constexpr StreamId kCommunicationStream{1};
 // division by the number of GPUs, which is taken to be part of the reduction. Throws InputError for limits or counts of
 // 0, or when the gradients of a bucket do not lie one after another.
 [[nodiscard]] std::vector<Program> data_parallel(const Graph& graph, const DataParallelSpec& spec);
+
+// Who sums up the gradients of one GPU's parameters: of those that all GPUs of a sample have, and of those of which
+// they have a part each. A group of one sums nothing.
+struct GradientGroups {
+  GpuGroup same, distributed;
+};
+// The program of one of several GPUs that share a sample: the collectives of its graph, whose groups name GPUs of the
+// run, go on a stream of their own, beside the kernels that do not need them (overlap), or between the kernels. All
+// else as above; spec.gpus is not used.
+[[nodiscard]] Program sample_parallel(const Graph& graph, const DataParallelSpec& spec, const GradientGroups& groups);
 
 }  // namespace weft

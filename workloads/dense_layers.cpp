@@ -5,36 +5,64 @@
 namespace weft {
 namespace {
 
-Matrix multiply(TrainingStep& step, const Matrix& in, TensorId weight, std::int64_t features, TensorId bias) {
-  Matrix out{step.activation("output", in.rows * features), in.rows, features};
-  const TensorId copy = step.weight(weight);
-  const TensorId addend = step.weight(bias);
-  const GemmShape shape{in.rows, features, in.columns};
-  const Precision& precision = step.precision();
-  const GemmPlan plan =
-      plan_gemm(shape, GemmKind::forward, precision.gemm_pipe, precision.element_bytes, step.compute_units());
-  step.gemm("linear", plan, shape,
-            {row_panels(plan, in.tensor, step.bytes(in.tensor)), column_panels(plan, copy, step.bytes(copy)),
-             sliced(addend, 0, step.bytes(addend), plan.columns, 1, plan.columns)},
-            out.tensor);
+Matrix multiply(TrainingStep& step, const Matrix& in, TensorId weight, std::int64_t features,
+                std::optional<TensorId> bias) {
+  const Matrix out{step.activation("output", in.rows * features), in.rows, features};
+  linear_forward(step, in, weight, out, bias);
   step.on_backward([&step, in, out, weight, bias] {
     const TensorId gradient = step.take_gradient(out.tensor);
-    bias_gradient(step, bias, gradient, out.rows, out.columns);
+    if (bias) bias_gradient(step, *bias, gradient, out.rows, out.columns);
     if (step.needs_gradient(in.tensor)) {
-      const TensorId input_gradient = step.activation("input_gradient", in.elements());
-      step.gemm("linear_data_gradient", {in.rows, in.columns, out.columns}, GemmKind::forward, gradient,
-                step.weight(weight), input_gradient);
-      step.add_gradient(in.tensor, input_gradient);
+      const Matrix input_gradient{step.activation("input_gradient", in.elements()), in.rows, in.columns};
+      linear_data_gradient(step, {gradient, out.rows, out.columns}, weight, input_gradient);
+      step.add_gradient(in.tensor, input_gradient.tensor);
     }
-    const TensorId target = step.gradient_target(weight);
-    const OpId writer = step.gemm("linear_weight_gradient", {out.columns, in.columns, in.rows},
-                                  GemmKind::weight_gradient, gradient, in.tensor, target);
-    step.gradient_written(weight, target, writer);
+    linear_weight_gradient(step, {gradient, out.rows, out.columns}, in, weight);
   });
   return out;
 }
 
 }  // namespace
+
+void linear_forward(TrainingStep& step, const Matrix& in, TensorId weight, const Matrix& out,
+                    std::optional<TensorId> bias) {
+  const TensorId copy = step.weight(weight);
+  const GemmShape shape{in.rows, out.columns, in.columns};
+  const Precision& precision = step.precision();
+  const GemmPlan plan =
+      plan_gemm(shape, GemmKind::forward, precision.gemm_pipe, precision.element_bytes, step.compute_units());
+  std::vector<TensorUse> reads{row_panels(plan, in.tensor, step.bytes(in.tensor)),
+                               column_panels(plan, copy, step.bytes(copy))};
+  GemmValues values{
+      plain(in.tensor, in.rows, in.columns), plain(copy, out.columns, in.columns), {false, true, 1, false}};
+  if (bias) {
+    const TensorId addend = step.weight(*bias);
+    reads.push_back(sliced(addend, 0, step.bytes(addend), plan.columns, 1, plan.columns));
+    values.row = addend;
+  }
+  step.gemm("linear", plan, shape, std::move(reads), out.tensor, values);
+}
+
+void linear_data_gradient(TrainingStep& step, const Matrix& gradient, TensorId weight, const Matrix& input_gradient) {
+  const TensorId copy = step.weight(weight);
+  step.gemm("linear_data_gradient", {gradient.rows, input_gradient.columns, gradient.columns}, GemmKind::forward,
+            gradient.tensor, copy, input_gradient.tensor,
+            {plain(gradient.tensor, gradient.rows, gradient.columns),
+             plain(copy, gradient.columns, input_gradient.columns),
+             {},
+             {}});
+}
+
+void linear_weight_gradient(TrainingStep& step, const Matrix& gradient, const Matrix& in, TensorId weight) {
+  const TensorId target = step.gradient_target(weight);
+  const OpId writer = step.gemm("linear_weight_gradient", {gradient.columns, in.columns, in.rows},
+                                GemmKind::weight_gradient, gradient.tensor, in.tensor, target,
+                                {plain(gradient.tensor, gradient.rows, gradient.columns),
+                                 plain(in.tensor, in.rows, in.columns),
+                                 {true, false, 1, false},
+                                 {}});
+  step.gradient_written(weight, target, writer);
+}
 
 Matrix linear(TrainingStep& step, const Matrix& in, std::int64_t features) {
   const TensorId weight = step.parameter("weight", features * in.columns);
@@ -42,7 +70,12 @@ Matrix linear(TrainingStep& step, const Matrix& in, std::int64_t features) {
   return multiply(step, in, weight, features, bias);
 }
 
-Matrix linear_tied(TrainingStep& step, const Matrix& in, TensorId weight, std::int64_t features, TensorId bias) {
+Matrix linear_without_bias(TrainingStep& step, const Matrix& in, std::int64_t features) {
+  return multiply(step, in, step.parameter("weight", features * in.columns), features, std::nullopt);
+}
+
+Matrix linear_tied(TrainingStep& step, const Matrix& in, TensorId weight, std::int64_t features,
+                   std::optional<TensorId> bias) {
   return multiply(step, in, weight, features, bias);
 }
 
@@ -55,6 +88,7 @@ void bias_gradient(TrainingStep& step, TensorId bias, TensorId gradient, std::in
   launch.registers = 48;
   launch.round_bytes = std::uint64_t{128} * 16;
   const OpId writer = step.stream("bias_gradient", launch, {gradient}, {target}, static_cast<double>(rows * columns));
+  step.computes(writer, [=](TensorValues& values) { column_sums(values, plain(gradient, rows, columns), target); });
   step.gradient_written(bias, target, writer);
 }
 

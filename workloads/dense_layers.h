@@ -14,9 +14,15 @@ struct Matrix {
 // y = x * W^T + b, the bias in the GEMM's epilogue (cublasLt). Parameters: weight, bias; the bias' gradient comes
 // first, as autograd's addmm returns it.
 [[nodiscard]] Matrix linear(TrainingStep& step, const Matrix& in, std::int64_t features);
+[[nodiscard]] Matrix linear_without_bias(TrainingStep& step, const Matrix& in, std::int64_t features);
+// Its three products by themselves, for layers that communicate between them.
+void linear_forward(TrainingStep& step, const Matrix& in, TensorId weight, const Matrix& out,
+                    std::optional<TensorId> bias);
+void linear_data_gradient(TrainingStep& step, const Matrix& gradient, TensorId weight, const Matrix& input_gradient);
+void linear_weight_gradient(TrainingStep& step, const Matrix& gradient, const Matrix& in, TensorId weight);
 // y = x * W^T with a weight that another layer owns.
 [[nodiscard]] Matrix linear_tied(TrainingStep& step, const Matrix& in, TensorId weight, std::int64_t features,
-                                 TensorId bias);
+                                 std::optional<TensorId> bias);
 // Column sums of an output gradient (at::native::reduce_kernel).
 void bias_gradient(TrainingStep& step, TensorId bias, TensorId gradient, std::int64_t rows, std::int64_t columns);
 // at::native::fused_dropout_kernel_vec: writes a mask of one byte an element.

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-std::vector<GradientBucket> assign_buckets(const Graph& graph, Bytes first, Bytes limit) {
+std::vector<GradientBucket> assign_buckets(const Graph& graph, Bytes first, Bytes limit, bool distributed) {
   std::map<TensorId, Bytes> gradient_bytes;
   for (const Tensor& tensor : graph.tensors) {
     if (tensor.gradient_of) gradient_bytes[*tensor.gradient_of] = tensor.bytes;
@@ -23,6 +23,7 @@ std::vector<GradientBucket> assign_buckets(const Graph& graph, Bytes first, Byte
                          fmt::format("expected a parameter with a gradient tensor, got '{}'",
                                      graph.tensors.at(parameter.value).name));
       }
+      if (graph.tensors[parameter.value].distributed != distributed) continue;
       open.parameters.push_back(parameter);
       open.bytes += found->second;
       open.last = OpId{node};

@@ -58,6 +58,16 @@ void validate_kernel(const Graph& graph, const KernelNode& kernel, const Place& 
   for (const TensorUse& use : kernel.writes) validate_use(graph, use, kernel.shape.blocks(), place);
 }
 
+void validate_range(const Graph& graph, const std::optional<TensorRange>& range, const Place& place) {
+  if (!range) return;
+  require_tensor(graph, range->tensor, place);
+  const Tensor& tensor = graph.tensors[range->tensor.value];
+  if (range->offset + range->bytes > static_cast<std::uint64_t>(tensor.bytes.count())) {
+    place.fail(fmt::format("expected a range inside the {} bytes of tensor '{}', got one up to byte {}",
+                           tensor.bytes.count(), tensor.name, range->offset + range->bytes));
+  }
+}
+
 }  // namespace
 
 std::uint64_t highest_slice(const TensorUse& use, std::uint64_t blocks) {
@@ -89,6 +99,8 @@ void validate(const Graph& graph, const std::string& source) {
     if (node.kind == NodeKind::collective && node.collective.bytes.count() < 0) {
       place.fail(fmt::format("expected bytes of 0 or more, got {}", node.collective.bytes.count()));
     }
+    validate_range(graph, node.collective.source, place);
+    validate_range(graph, node.collective.target, place);
     if (node.kind == NodeKind::copy && node.copy.bytes.count() < 0) {
       place.fail(fmt::format("expected bytes of 0 or more, got {}", node.copy.bytes.count()));
     }

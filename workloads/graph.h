@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,10 @@ struct Tensor {
   std::optional<TensorId> view_of = std::nullopt;
   std::uint64_t view_offset = 0;
   std::optional<TensorId> gradient_of = std::nullopt;  // the parameter whose gradient this is
+  // Of a parameter: GPUs that share a sample have a part of it each, not all the same.
+  bool distributed = false;
+  // The node before which it is freed at the earliest: a name that a program holds beyond the last use.
+  std::optional<OpId> held_until = std::nullopt;
 };
 
 // One kernel operand before addresses are given: which tensor, and which slice of it each block touches (see Operand).
@@ -29,6 +34,14 @@ struct TensorUse {
   std::uint64_t bytes_per_block = 0;
   std::uint32_t divisor = 1;
   std::uint32_t modulo = 0;
+  bool atomic = false;  // as Operand::atomic
+};
+
+// A part of a tensor, in bytes.
+struct TensorRange {
+  TensorId tensor;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
 };
 
 struct KernelNode {
@@ -45,12 +58,15 @@ struct KernelNode {
 
 struct CollectiveNode {
   CollectiveKind kind = CollectiveKind::all_reduce;
-  Bytes bytes;
+  Bytes bytes;  // of the input of one rank
   DataType type = DataType::fp32;
   std::uint32_t group_size = 0;            // as recorded; 0: all GPUs of the run
-  std::vector<std::uint32_t> group_ranks;  // as recorded, may be empty
+  std::vector<std::uint32_t> group_ranks;  // as recorded, may be empty; of a generated graph the GPUs of the run
   std::string communicator;                // as recorded, may be empty
   std::uint32_t channels = 0;              // thread blocks as recorded; 0: unknown
+  // Of a generated graph; the same: in place.
+  std::optional<TensorRange> source = std::nullopt;
+  std::optional<TensorRange> target = std::nullopt;
 };
 
 // What a trace recorded of an operation. Times are relative to the start of its iteration.
@@ -61,6 +77,10 @@ struct Recorded {
   Time duration;
   std::optional<Time> alone;  // median duration at this launch position without a collective beside it
 };
+
+class TensorValues;
+// What an operation does to numbers, where somebody asked for them (tensor_values.h).
+using Compute = std::function<void(TensorValues&)>;
 
 enum class NodeKind { kernel, collective, copy, host_wait };
 
@@ -78,6 +98,7 @@ struct Node {
   // Parameters whose gradient is final after this node, in the order in which they become so. Data parallelism fills
   // its buckets from this.
   std::vector<TensorId> gradients_ready;
+  Compute compute;  // may be empty
 };
 
 struct Graph {

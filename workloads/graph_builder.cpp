@@ -42,17 +42,33 @@ std::vector<TensorId> GraphBuilder::overlapping(TensorId id) const {
   return all;
 }
 
+namespace {
+struct Operands {
+  std::vector<TensorId> reads, writes;
+};
+
+Operands operands_of(const Node& node) {
+  Operands all;
+  for (const TensorUse& use : node.kernel.reads) all.reads.push_back(use.tensor);
+  for (const TensorUse& use : node.kernel.writes) all.writes.push_back(use.tensor);
+  if (node.collective.source) all.reads.push_back(node.collective.source->tensor);
+  if (node.collective.target) all.writes.push_back(node.collective.target->tensor);
+  return all;
+}
+}  // namespace
+
 OpId GraphBuilder::add(Node node) {
   const OpId id{static_cast<std::uint32_t>(graph_.nodes.size())};
   std::vector<OpId>& dependencies = node.dependencies;
   const auto depend = [&](const std::vector<OpId>& ops) {
     dependencies.insert(dependencies.end(), ops.begin(), ops.end());
   };
-  for (const TensorUse& use : node.kernel.reads) {
-    for (const TensorId tensor : overlapping(use.tensor)) depend(accesses_[tensor.value].writer);
+  const Operands operands = operands_of(node);
+  for (const TensorId read : operands.reads) {
+    for (const TensorId tensor : overlapping(read)) depend(accesses_[tensor.value].writer);
   }
-  for (const TensorUse& use : node.kernel.writes) {
-    for (const TensorId tensor : overlapping(use.tensor)) {
+  for (const TensorId written : operands.writes) {
+    for (const TensorId tensor : overlapping(written)) {
       depend(accesses_[tensor.value].writer);
       depend(accesses_[tensor.value].readers);
     }
@@ -60,8 +76,8 @@ OpId GraphBuilder::add(Node node) {
   std::sort(dependencies.begin(), dependencies.end());
   dependencies.erase(std::unique(dependencies.begin(), dependencies.end()), dependencies.end());
 
-  for (const TensorUse& use : node.kernel.reads) accesses_[use.tensor.value].readers.push_back(id);
-  for (const TensorUse& use : node.kernel.writes) accesses_[use.tensor.value] = {{id}, {}};
+  for (const TensorId read : operands.reads) accesses_[read.value].readers.push_back(id);
+  for (const TensorId written : operands.writes) accesses_[written.value] = {{id}, {}};
   graph_.nodes.push_back(std::move(node));
   return id;
 }

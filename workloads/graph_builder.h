@@ -23,7 +23,7 @@ class GraphBuilder {
   // holds each of its views once.
   void place_views(TensorId storage, const std::vector<TensorId>& order);
 
-  // Adds a node. Its dependencies are those given and those of its kernel's operands.
+  // Adds a node. Its dependencies are those given and those of its operands, a kernel's or a collective's.
   OpId add(Node node);
 
   [[nodiscard]] const Tensor& tensor(TensorId id) const { return graph_.tensors.at(id.value); }

@@ -46,6 +46,9 @@ Tile choose_tile(const Tiles& tiles, const GemmShape& gemm, GemmKind kind, std::
   return tiles.back();
 }
 
+// More blocks than CUDA's grids have go through the rest in a loop.
+constexpr std::int64_t kMostBlocks = INT32_MAX;
+
 std::uint32_t narrow(std::int64_t value) {
   WEFT_CHECK(value >= 0 && value <= std::int64_t{UINT32_MAX}, std::to_string(value));
   return static_cast<std::uint32_t>(value);
@@ -126,7 +129,7 @@ KernelNode gemm_kernel(const GemmPlan& plan, const GemmShape& gemm, Pipe pipe, s
 
 StreamSpec elementwise_launch(std::int64_t elements) {
   StreamSpec spec;
-  spec.blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(1, divide_up(elements, 512)));
+  spec.blocks = static_cast<std::uint64_t>(std::clamp<std::int64_t>(divide_up(elements, 512), 1, kMostBlocks));
   spec.stages = 1;
   return spec;
 }
@@ -143,7 +146,7 @@ StreamSpec channels_launch(std::int64_t rows, std::int64_t channels, std::int64_
 
 StreamSpec rows_launch(std::int64_t rows, std::uint32_t rows_per_block, std::uint32_t registers) {
   StreamSpec spec;
-  spec.blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(1, divide_up(rows, rows_per_block)));
+  spec.blocks = static_cast<std::uint64_t>(std::clamp<std::int64_t>(divide_up(rows, rows_per_block), 1, kMostBlocks));
   spec.registers = registers;
   spec.stages = 1;
   return spec;

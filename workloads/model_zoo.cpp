@@ -20,6 +20,11 @@ struct Entry {
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> known{
       {{"bert-large", "BERT-large pre-training, 336,226,108 parameters, LAMB"}, make_bert_large, true},
+      {{"bert-large-encoder", "the 24 layers of BERT-large without embeddings and heads, 302,309,376 parameters, LAMB"},
+       make_whole_transformer,
+       true},
+      {{"gpt2", "GPT-2, 124,439,808 parameters, AdamW"}, make_whole_transformer, true},
+      {{"llama2-7b", "LLaMA-2 7B, 6,738,415,616 parameters, AdamW"}, make_whole_transformer, true},
       {{"resnet50", "ResNet-50 v1.5 on 224 x 224 images, 25,557,032 parameters, SGD with momentum"},
        make_resnet50,
        true},

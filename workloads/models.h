@@ -9,5 +9,7 @@ namespace weft {
 [[nodiscard]] Graph make_resnet50(const ModelSpec& spec);
 [[nodiscard]] Graph make_vgg16(const ModelSpec& spec);
 [[nodiscard]] Graph make_bert_large(const ModelSpec& spec);  // throws InputError for a sequence over 512
+// Transformers of which a sample can be split as well (single_sample/transformer.h), here one a GPU.
+[[nodiscard]] Graph make_whole_transformer(const ModelSpec& spec);
 
 }  // namespace weft

@@ -125,4 +125,14 @@ void fused_lamb(TrainingStep& step) {
   sweep(step, "lamb_stage2", {gradients, parameters}, {parameters}, 2, {parameter_norm, update_norm});
 }
 
+void fused_adam(TrainingStep& step) {
+  step.begin_optimizer();
+  unscale(step);
+  const TensorId parameters = step.parameters();
+  const TensorId first = state(step, "first_moment");
+  const TensorId second = state(step, "second_moment");
+  // Decay, two moments, their corrections, root and quotient.
+  sweep(step, "fused_adam", {parameters, step.gradients(), first, second}, {parameters, first, second}, 14);
+}
+
 }  // namespace weft

@@ -10,5 +10,7 @@ void sgd_with_momentum(TrainingStep& step);
 // apex.optimizers.FusedLAMB: gradient norm, stage 1 (moments and update, kept in the gradients' buffer), norms of
 // parameters and updates, stage 2.
 void fused_lamb(TrainingStep& step);
+// torch.optim.AdamW, fused form: one pass over parameters, gradients and both moments.
+void fused_adam(TrainingStep& step);
 
 }  // namespace weft

@@ -16,7 +16,10 @@ Precision precision_of(const std::string& name) {
 }
 
 TrainingStep::TrainingStep(const ModelSpec& spec, std::string name)
-    : precision_(precision_of(spec.precision)), compute_units_(spec.compute_units), graph_(std::move(name)) {
+    : precision_(precision_of(spec.precision)),
+      compute_units_(spec.compute_units),
+      block_shared_memory_(spec.block_shared_memory),
+      graph_(std::move(name)) {
   parameters_ = graph_.add_tensor("parameters", Bytes(0), MemoryClass::parameters);
   gradients_ = graph_.add_tensor("gradients", Bytes(0), MemoryClass::gradients);
 }
@@ -54,9 +57,13 @@ TensorId TrainingStep::weight(TensorId parameter) {
 OpId TrainingStep::emit(const std::string& name, KernelNode kernel) {
   Node node;
   node.name = name;
+  node.kernel = std::move(kernel);
+  return add(std::move(node));
+}
+
+OpId TrainingStep::add(Node node) {
   node.layer = layer_;
   node.phase = phase_;
-  node.kernel = std::move(kernel);
   return graph_.add(std::move(node));
 }
 
@@ -74,30 +81,46 @@ OpId TrainingStep::stream(const std::string& name, const StreamSpec& launch, con
 }
 
 OpId TrainingStep::gemm(const std::string& name, const GemmShape& shape, GemmKind kind, TensorId a, TensorId b,
-                        TensorId c) {
+                        TensorId c, const GemmValues& values) {
   const GemmPlan plan = plan_gemm(shape, kind, precision_.gemm_pipe, precision_.element_bytes, compute_units_);
-  return gemm(name, plan, shape, {row_panels(plan, a, bytes(a)), column_panels(plan, b, bytes(b))}, c);
+  return gemm(name, plan, shape, {row_panels(plan, a, bytes(a)), column_panels(plan, b, bytes(b))}, c, values);
 }
 
 OpId TrainingStep::gemm(const std::string& name, const GemmPlan& plan, const GemmShape& shape,
-                        std::vector<TensorUse> reads, TensorId c) {
+                        std::vector<TensorUse> reads, TensorId c, const GemmValues& values) {
   const std::string kernel = fmt::format("{}_{}", name, plan.tile_name());
+  const auto into = [values, m = shape.m, n = shape.n](TensorId target) -> Compute {
+    if (values.a.rows == 0) return {};
+    return [=](TensorValues& numbers) {
+      multiply(numbers, values.a, values.b, plain(target, m, n), values.form);
+      if (values.row) add_row(numbers, *values.row, plain(target, m, n));
+    };
+  };
   if (plan.k_split == 1) {
-    return emit(kernel,
-                gemm_kernel(plan, shape, precision_.gemm_pipe, std::move(reads), {output_tiles(plan, c, bytes(c))}));
+    const OpId op = emit(
+        kernel, gemm_kernel(plan, shape, precision_.gemm_pipe, std::move(reads), {output_tiles(plan, c, bytes(c))}));
+    computes(op, into(c));
+    return op;
   }
   // Partial sums in FP32, then cublasLt::splitKreduce_kernel<32,16>: 512 threads of 4 results each.
   const TensorId partial =
       temporary(name + ".split_k", 4 * shape.m * shape.n * std::int64_t{plan.k_split}, MemoryClass::workspace);
-  emit(fmt::format("{}_split_k{}", kernel, plan.k_split),
-       gemm_kernel(plan, shape, precision_.gemm_pipe, std::move(reads), {output_tiles(plan, partial, bytes(partial))}));
+  const OpId parts = emit(
+      fmt::format("{}_split_k{}", kernel, plan.k_split),
+      gemm_kernel(plan, shape, precision_.gemm_pipe, std::move(reads), {output_tiles(plan, partial, bytes(partial))}));
+  // Of numbers the first part has all.
+  computes(parts, into(partial));
   StreamSpec reduce;
   reduce.blocks = static_cast<std::uint64_t>((shape.m * shape.n + 2047) / 2048);
   reduce.threads = 512;
   reduce.registers = 32;
   reduce.round_bytes = std::uint64_t{512} * 16;
-  return stream(name + "_split_k_reduce", reduce, {partial}, {c},
-                static_cast<double>(shape.m * shape.n) * plan.k_split);
+  const OpId sum =
+      stream(name + "_split_k_reduce", reduce, {partial}, {c}, static_cast<double>(shape.m * shape.n) * plan.k_split);
+  computes(sum, [from = plain(partial, shape.m, shape.n), to = plain(c, shape.m, shape.n)](TensorValues& numbers) {
+    copy(numbers, from, to);
+  });
+  return sum;
 }
 
 void TrainingStep::on_backward(std::function<void()> step) { backward_.push_back({layer_, std::move(step)}); }
@@ -132,8 +155,11 @@ TensorId TrainingStep::take_gradient(TensorId value) {
 void TrainingStep::add_gradient(TensorId value, TensorId gradient) {
   const auto [found, first] = value_gradient_.emplace(value, gradient);
   if (first) return;
-  elementwise("add_gradients", graph_.tensor(gradient).bytes.count() / precision_.element_bytes,
-              {gradient, found->second}, {gradient});
+  const std::int64_t elements = graph_.tensor(gradient).bytes.count() / precision_.element_bytes;
+  const OpId op = elementwise("add_gradients", elements, {gradient, found->second}, {gradient});
+  computes(op, [from = plain(found->second, 1, elements), to = plain(gradient, 1, elements)](TensorValues& values) {
+    copy(values, from, to, true);
+  });
   found->second = gradient;
 }
 
@@ -168,6 +194,9 @@ void TrainingStep::begin_optimizer() {
   WEFT_CHECK(ready_.size() == gradient_tensor_.size(), "parameters without a gradient");
   phase_ = TrainingPhase::optimizer;
   layer_ = "optimizer";
+  // Those that are reduced among other GPUs lie together.
+  std::stable_partition(ready_.begin(), ready_.end(),
+                        [this](TensorId parameter) { return !graph_.tensor(parameter).distributed; });
   std::vector<TensorId> gradients;
   for (const TensorId parameter : ready_) gradients.push_back(gradient_tensor_.at(parameter));
   graph_.place_views(parameters_, ready_);

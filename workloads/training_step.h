@@ -10,6 +10,7 @@
 
 #include "workloads/kernel_demand.h"
 #include "workloads/model_zoo.h"
+#include "workloads/tensor_math.h"
 
 namespace weft {
 
@@ -22,12 +23,20 @@ struct Precision {
 };
 [[nodiscard]] Precision precision_of(const std::string& name);  // throws InputError
 
+// One plain matrix times another, and a row that is added to each of the result's; for Node::compute.
+struct GemmValues {
+  Stack a = {}, b = {};
+  ProductForm form = {};
+  std::optional<TensorId> row = std::nullopt;
+};
+
 class TrainingStep {
  public:
   TrainingStep(const ModelSpec& spec, std::string name);
 
   [[nodiscard]] const Precision& precision() const { return precision_; }
   [[nodiscard]] std::uint32_t compute_units() const { return compute_units_; }
+  [[nodiscard]] std::uint32_t block_shared_memory() const { return block_shared_memory_; }  // in bytes; 0: no limit
   [[nodiscard]] GraphBuilder& graph() { return graph_; }
   [[nodiscard]] std::uint64_t bytes(TensorId tensor) const {
     return static_cast<std::uint64_t>(graph_.tensor(tensor).bytes.count());
@@ -43,8 +52,13 @@ class TrainingStep {
   // What a GEMM reads of a parameter: itself, or its FP16 copy, cast on first use (autocast's cache).
   TensorId weight(TensorId parameter);
 
-  // Emits a kernel of the current layer and phase.
+  // Emits a kernel of the current layer and phase, or another operation.
   OpId emit(const std::string& name, KernelNode kernel);
+  OpId add(Node node);
+  // What a node does to numbers.
+  void computes(OpId op, Compute compute) { graph_.node(op).compute = std::move(compute); }
+  // The tensor stays until the next node, as what a name in a program still holds.
+  void hold(TensorId tensor) { graph_.tensor(tensor).held_until = OpId{static_cast<std::uint32_t>(graph_.size())}; }
   // An elementwise kernel over whole tensors.
   OpId elementwise(const std::string& name, std::int64_t elements, const std::vector<TensorId>& reads,
                    const std::vector<TensorId>& writes, double flops_per_element = 1);
@@ -53,10 +67,12 @@ class TrainingStep {
   OpId stream(const std::string& name, const StreamSpec& launch, const std::vector<TensorId>& reads,
               const std::vector<TensorId>& writes, double flops);
   // C = A * B on plain matrices; splits K over a workspace and reduces it where the plan says so.
-  OpId gemm(const std::string& name, const GemmShape& shape, GemmKind kind, TensorId a, TensorId b, TensorId c);
-  // The same for operands of other shapes: emits `kernel_reads` into c or, with split K, into a workspace.
+  OpId gemm(const std::string& name, const GemmShape& shape, GemmKind kind, TensorId a, TensorId b, TensorId c,
+            const GemmValues& values = {});
+  // The same for operands of other shapes: emits `kernel_reads` into c or, with split K, into a workspace. `values` say
+  // what numbers become.
   OpId gemm(const std::string& name, const GemmPlan& plan, const GemmShape& shape, std::vector<TensorUse> reads,
-            TensorId c);
+            TensorId c, const GemmValues& values = {});
 
   // Backward steps run in reverse order of their registration, in the layer current at registration.
   void on_backward(std::function<void()> step);
@@ -91,6 +107,7 @@ class TrainingStep {
 
   Precision precision_;
   std::uint32_t compute_units_;
+  std::uint32_t block_shared_memory_;
   GraphBuilder graph_;
   std::string layer_;
   TrainingPhase phase_ = TrainingPhase::forward;

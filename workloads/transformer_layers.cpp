@@ -45,6 +45,43 @@ Matrix layer_norm(TrainingStep& step, const Matrix& in) {
   return out;
 }
 
+Matrix rms_norm(TrainingStep& step, const Matrix& in) {
+  const TensorId weight = step.parameter("weight", in.columns);
+  Matrix out = in;
+  out.tensor = step.activation("output", in.elements());
+  const TensorId statistics = step.temporary("inverse_root", 4 * in.rows, MemoryClass::activations);
+  const auto elements = static_cast<double>(in.elements());
+  step.stream("rms_norm", rows_launch(in.rows, 1, 40), {in.tensor, weight}, {out.tensor, statistics}, 4 * elements);
+  step.on_backward([&step, in, out, weight, statistics, elements] {
+    const TensorId gradient = step.take_gradient(out.tensor);
+    const TensorId input_gradient = step.activation("input_gradient", in.elements());
+    step.stream("rms_norm_backward_input", rows_launch(in.rows, 1, 40), {gradient, in.tensor, statistics, weight},
+                {input_gradient}, 6 * elements);
+    const TensorId target = step.gradient_target(weight, true);
+    const OpId writer = step.stream("rms_norm_backward_weight", channels_launch(in.rows, in.columns, 4),
+                                    {gradient, in.tensor, statistics}, {target}, 3 * elements);
+    step.gradient_written(weight, target, writer);
+    step.add_gradient(in.tensor, input_gradient);
+  });
+  return out;
+}
+
+Matrix silu_product(TrainingStep& step, const Matrix& gate, const Matrix& in) {
+  Matrix out = in;
+  out.tensor = step.activation("output", in.elements());
+  step.elementwise("silu_product", in.elements(), {gate.tensor, in.tensor}, {out.tensor}, 12);
+  step.on_backward([&step, gate, in, out] {
+    const TensorId gradient = step.take_gradient(out.tensor);
+    const TensorId of_gate = step.activation("gate_gradient", in.elements());
+    const TensorId of_input = step.activation("input_gradient", in.elements());
+    step.elementwise("silu_product_backward", in.elements(), {gradient, gate.tensor, in.tensor}, {of_gate, of_input},
+                     20);
+    step.add_gradient(gate.tensor, of_gate);
+    step.add_gradient(in.tensor, of_input);
+  });
+  return out;
+}
+
 Matrix gelu(TrainingStep& step, const Matrix& in) {
   // The error function is about 20 operations, its derivative about 30.
   const Matrix out = activation(step, in, "gelu", 20);

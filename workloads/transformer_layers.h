@@ -16,6 +16,10 @@ struct AttentionShape {
 // Input and output in the step's precision, arithmetic and parameters (weight, bias) in FP32, as apex' mixed layer
 // norm.
 [[nodiscard]] Matrix layer_norm(TrainingStep& step, const Matrix& in);
+// x / root of the mean square, times a weight (Zhang and Sennrich, arXiv 1910.07467).
+[[nodiscard]] Matrix rms_norm(TrainingStep& step, const Matrix& in);
+// gate * sigmoid(gate) * in, of equal shapes (SwiGLU's product).
+[[nodiscard]] Matrix silu_product(TrainingStep& step, const Matrix& gate, const Matrix& in);
 [[nodiscard]] Matrix gelu(TrainingStep& step, const Matrix& in);
 [[nodiscard]] Matrix tanh(TrainingStep& step, const Matrix& in);
 // softmax(Q*K^T / sqrt(d) + mask), dropout, times V: batched GEMMs and a kernel each for scale, mask, softmax, dropout

@@ -79,7 +79,7 @@ TEST_F(Sampled, OneGpuStandsForAllOfAShift) {
   const char* config = R"({"system": "dgx-a100", "gpus": 8, "workload": {"collective": "shift", "bytes": 16777216}})";
   const Json cycle = run(config, "--fidelity cycle");
   const Json sampled = run(config, "--fidelity sampled");
-  expect_near(sampled, cycle, "/collectives/0/end_s", 0.02);
+  expect_near(sampled, cycle, "/collectives/0/end_s", 0.025);
   expect_near(sampled, cycle, "/links/0/bytes", 0.02);
   EXPECT_LT(at(sampled, "/engine/memory_transactions"), at(cycle, "/engine/memory_transactions") / 6);
 }

@@ -43,7 +43,17 @@ TEST(ModelZoo, NamesItsModels) {
     names.push_back(info.name);
     EXPECT_FALSE(info.description.empty());
   }
-  EXPECT_THAT(names, testing::ElementsAre("bert-large", "resnet50", "vgg16"));
+  EXPECT_THAT(names, testing::ElementsAre("bert-large", "bert-large-encoder", "gpt2", "llama2-7b", "resnet50", "vgg16"));
+}
+
+// Of the models' cards on Hugging Face (openai-community/gpt2, meta-llama/Llama-2-7b).
+TEST(ModelZooFormula, TransformersHaveTheirPublishedParameters) {
+  EXPECT_EQ(parameter_count(make_model({"gpt2", 1, "amp", 64, kUnits})), 124'439'808);
+  EXPECT_EQ(parameter_count(make_model({"llama2-7b", 1, "amp", 64, kUnits})), 6'738'415'616);
+  EXPECT_EQ(parameter_count(make_model({"bert-large-encoder", 1, "amp", 64, kUnits})), 302'309'376);
+  // Keys and values of 8 heads instead of 32, in 32 layers.
+  EXPECT_EQ(parameter_count(make_model({"llama2-7b", 1, "amp", 64, kUnits, 0, 8})),
+            6'738'415'616 - std::int64_t{32} * 2 * 4096 * 3072);
 }
 
 // torchvision's model metadata (num_params).

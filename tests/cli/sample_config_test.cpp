@@ -1,0 +1,144 @@
+// Configurations in which GPUs share a sample: what they mean, and what is refused.
+#include "cli/sample_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/run_config.h"
+#include "sim/error.h"
+#include "tests/cli/run_weft.h"
+#include "workloads/memory_plan.h"
+
+namespace weft {
+namespace {
+
+using ::testing::HasSubstr;
+
+RunConfig config(const std::string& scheme, const std::string& workload = R"({"model": "attention", "sequence": 4096,
+    "hidden": 1024, "heads": 8})") {
+  return read_run_config(
+      parse_json(R"({"system": "dgx-a100", "gpus": 8, "workload": )" + workload + R"(, "scheme": )" + scheme + "}",
+                 "test"),
+      "test");
+}
+
+std::string refusal(const std::string& scheme, const std::string& workload) {
+  try {
+    static_cast<void>(config(scheme, workload));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(SampleConfig, EveryGpuIsInTheGroupOfItsSample) {
+  const RunConfig hybrid = config(R"({"name": "ring_attention", "sample_gpus": 4})");
+  const SampleSplit split = sample_split(hybrid, 6);
+  EXPECT_EQ(split.gpus, (std::vector<std::uint32_t>{4, 5, 6, 7}));
+  EXPECT_EQ(split.rank, 2U);
+}
+
+TEST(SampleConfig, DataParallelGpusHaveASampleEach) {
+  const std::vector<Program> programs = sample_programs(config(R"({"name": "data_parallel"})"));
+  ASSERT_EQ(programs.size(), 8U);
+  for (const ProgramOp& op : programs.front().ops) {
+    if (op.kind == ProgramOpKind::collective) {
+      EXPECT_EQ(op.collective.kind, CollectiveKind::all_reduce);
+      EXPECT_EQ(op.collective.group.size(), 8U);
+    }
+  }
+  EXPECT_EQ(programs.front().tokens_per_iteration, 4096);
+  EXPECT_EQ(sample_programs(config(R"({"name": "ulysses"})")).front().tokens_per_iteration, 512);
+}
+
+// Their replicas reduce what they all have among all, and of the rest each part among those who have it.
+TEST(SampleConfig, GradientsAreReducedAmongThoseWhoHaveThem) {
+  const RunConfig hybrid = config(R"({"name": "megatron", "sample_gpus": 4})");
+  std::map<std::vector<GpuId>, std::int64_t> reduced;
+  const std::vector<Program> programs = sample_programs(hybrid);
+  for (const ProgramOp& op : programs[1].ops) {
+    if (op.kind == ProgramOpKind::collective && op.name == "all_reduce") {
+      reduced[op.collective.group.members()] += op.collective.bytes.count();
+    }
+  }
+  const std::int64_t hidden = 1024;
+  // Weights and biases of projections of query, key, value, and the weight of the output.
+  EXPECT_EQ(reduced.at({GpuId{1}, GpuId{5}}), 4 * (4 * hidden * hidden + 3 * hidden) / 4);
+  EXPECT_EQ(reduced.at(GpuGroup::first(8).members()), 4 * hidden);
+}
+
+TEST(SampleConfig, ScoresDoNotFitWhereBlocksDo) {
+  const auto peak = [](const char* scheme) {
+    return peak_memory(sample_programs(config(scheme, R"({"model": "attention", "sequence": 262144, "hidden": 4096,
+        "heads": 32})"))
+                           .front())
+        .total.count();
+  };
+  EXPECT_GT(peak(R"({"name": "single_sample"})"), std::int64_t{80} << 30);
+  EXPECT_LT(peak(R"({"name": "ring_attention"})"), std::int64_t{8} << 30);
+}
+
+TEST(SampleConfig, RefusesWhatASchemeCannotTake) {
+  EXPECT_THAT(refusal(R"({"name": "ulysses"})", R"({"model": "attention", "sequence": 64, "hidden": 64, "heads": 4})"),
+              HasSubstr("4 heads"));
+  EXPECT_THAT(
+      refusal(R"({"name": "ring_attention"})", R"({"model": "attention", "sequence": 7, "hidden": 64, "heads": 4})"),
+      HasSubstr("/workload/sequence"));
+  EXPECT_THAT(
+      refusal(R"({"name": "ring_attention"})", R"({"model": "attention", "sequence": 64, "hidden": 63, "heads": 4})"),
+      HasSubstr("divisor of hidden"));
+  EXPECT_THAT(refusal(R"({"name": "ring_attention", "sample_gpus": 3})",
+                      R"({"model": "attention", "sequence": 64, "hidden": 64, "heads": 4})"),
+              HasSubstr("/scheme/sample_gpus"));
+  EXPECT_THAT(refusal(R"({"name": "single_sample", "offset": -1})",
+                      R"({"model": "attention", "sequence": 64, "hidden": 64, "heads": 4})"),
+              HasSubstr("/scheme/offset"));
+  EXPECT_THAT(refusal(R"({"name": "ring_attention"})", R"({"model": "resnet50", "batch": 4})"),
+              HasSubstr("/scheme/name"));
+  EXPECT_THAT(refusal(R"({"name": "ulysses"})",
+                      R"({"model": "distributed_product", "product": "nt", "rows": 64, "columns": 8})"),
+              HasSubstr("single_sample"));
+  EXPECT_THAT(refusal(R"({"name": "data_parallel", "offset": 4})", R"({"model": "resnet50", "batch": 4})"),
+              HasSubstr("offset"));
+}
+
+TEST(SampleConfig, ReadsWhatItWrote) {
+  const RunConfig first = config(R"({"name": "ulysses_ring", "split": "striped"})");
+  EXPECT_EQ(first.scheme.ulysses_gpus, 4U);
+  EXPECT_EQ(read_run_config(first.resolved, "test").resolved.dump(), first.resolved.dump());
+}
+
+TEST(SampleEndToEnd, RunsAndTellsValues) {
+  const TemporaryFolder folder;
+  const std::string file = folder
+                               .write("a.json", R"({"system": "dgx-a100", "gpus": 4, "workload": {"model": "attention",
+      "sequence": 509, "hidden": 256, "heads": 4, "causal": true}, "scheme": {"name": "ring_attention",
+      "split": "striped"}})")
+                               .string();
+  const Ran values = weft("validate " + file + " --values", folder);
+  EXPECT_EQ(values.code, 0) << values.errors;
+  EXPECT_THAT(values.output, HasSubstr("key.weight.grad"));
+  for (const char* scheme : {"ring_attention", "ring_self_attention", "single_sample", "context_parallel", "ulysses",
+                             "ulysses_ring", "megatron", "data_parallel"}) {
+    const Ran run = weft("run " + file + " -o out_" + scheme + " --json --set scheme.name=" + scheme, folder);
+    ASSERT_EQ(run.code, 0) << scheme << run.errors;
+    const Json result = Json::parse(run.output);
+    EXPECT_EQ(result["status"], "ok");
+    EXPECT_GT(result["iteration"]["communication_s"], 0) << scheme;
+    EXPECT_LT(result["iteration"]["time_s"], 0.002) << scheme;
+  }
+}
+
+TEST(SampleEndToEnd, ATransformerOfOneLayer) {
+  const TemporaryFolder folder;
+  const std::string file = folder
+                               .write("t.json", R"({"system": "hgx-h100", "gpus": 2, "workload": {"model": "llama2-7b",
+      "batch": 1, "sequence": 256, "layers": 1, "key_heads": 8}, "scheme": {"name": "ulysses"},
+      "fidelity": "sampled"})")
+                               .string();
+  const Ran run = weft("validate " + file, folder);
+  EXPECT_EQ(run.code, 0) << run.errors;
+}
+
+}  // namespace
+}  // namespace weft
