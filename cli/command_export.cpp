@@ -8,6 +8,7 @@
 
 #include "cli/chrome_trace.h"
 #include "cli/commands.h"
+#include "cli/run_trace.h"
 #include "cli/terminal.h"
 #include "sim/atomic_file.h"
 #include "sim/config_file.h"
@@ -31,6 +32,14 @@ int export_perfetto(const ExportArguments& arguments) {
       chrome_trace(trace, file.string());  // also when it is not wanted: it reads all of the trace
   const InterruptsHeld held;
   write_file_atomically(arguments.output, arguments.chrome ? chrome : trace);
+  return 0;
+}
+
+int export_trace(const ExportArguments& arguments) {
+  exit_on_interrupt();
+  const Trace trace = trace_of_run(arguments.run);
+  const InterruptsHeld held;
+  write_trace(trace, arguments.output);
   return 0;
 }
 
@@ -65,6 +74,15 @@ void add_export_command(CLI::App& app, Command& chosen) {
       "Examples:\n  weft export perfetto out/run -o run.pftrace\n"
       "  weft export perfetto out/run --chrome -o run.json");
   perfetto->callback([arguments, &chosen] { chosen = [arguments] { return export_perfetto(*arguments); }; });
+
+  auto of_run = std::make_shared<ExportArguments>();
+  CLI::App* trace = command->add_subcommand("trace", "A run as a trace in weft's format, with its simulated times");
+  trace->add_option("RUN", of_run->run, "Folder of a run (weft run -o)")->required();
+  trace->add_option("-o,--output", of_run->output, "Trace to write; packed when it ends in .gz or .zst")->required();
+  trace->footer(
+      "Examples:\n  weft export trace out/run -o trace.json.gz\n"
+      "  weft export chakra trace.json.gz -o out/run");
+  trace->callback([of_run, &chosen] { chosen = [of_run] { return export_trace(*of_run); }; });
 
   auto of_trace = std::make_shared<ChakraArguments>();
   CLI::App* chakra = command->add_subcommand("chakra", "A trace as Chakra execution traces, for ASTRA-sim");

@@ -12,6 +12,7 @@
 #include "traces/chakra_file.h"
 #include "traces/chakra_play.h"
 #include "traces/chakra_weft.h"
+#include "traces/kineto_events.h"
 #include "traces/kineto_names.h"
 
 namespace weft {
@@ -183,7 +184,17 @@ class RankBuilder {
       c.group_ranks = group->second;
       c.group_size = static_cast<std::uint32_t>(group->second.size());
     }
+    if (n.type != ChakraType::collective) add_peer(n, c);
     return c;
+  }
+
+  // Of a send or receive: its other end, where the node names one.
+  void add_peer(const ChakraNode& n, TraceCollective& c) const {
+    const std::int64_t peer = n.attributes.integer(n.type == ChakraType::send ? "comm_dst" : "comm_src", -1);
+    if (peer < 0 || peer >= kMaxWorld || peer == rank_.rank) return;
+    c.group_ranks = {std::min(rank_.rank, static_cast<std::uint32_t>(peer)),
+                     std::max(rank_.rank, static_cast<std::uint32_t>(peer))};
+    c.group_size = 2;
   }
 
   const ChakraFile& file_;

@@ -31,6 +31,7 @@ class Collector {
     }
     if (out_.group_ranks.empty() && source.group_ranks) add_ranks(*source.group_ranks);
     if (out_.group_name.empty()) out_.group_name = source.group_name;
+    if (!peer_) peer_ = source.peer;
   }
   void add_kind(std::string_view name) {
     if (!kind_) kind_ = collective_kind(name);
@@ -42,6 +43,13 @@ class Collector {
   TraceCollective finish() {
     // A kernel whose name does not tell, launched outside of the recording.
     out_.kind = kind_.value_or(CollectiveKind::all_reduce);
+    if (peer_ && *peer_ >= 0 && *peer_ < world_size_ && file_.rank && *file_.rank != *peer_) {
+      // A send to, or a receive from, one other rank.
+      out_.kind = CollectiveKind::send_receive;
+      out_.group_ranks = {static_cast<std::uint32_t>(std::min(*file_.rank, *peer_)),
+                          static_cast<std::uint32_t>(std::max(*file_.rank, *peer_))};
+      out_.group_size = 2;
+    }
     if (out_.group_size == 0) out_.group_size = static_cast<std::uint32_t>(out_.group_ranks.size());
     return std::move(out_);
   }
@@ -67,6 +75,7 @@ class Collector {
   std::int64_t world_size_;
   TraceCollective out_;
   std::optional<CollectiveKind> kind_;
+  std::optional<std::int64_t> peer_;
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ struct KinetoCollective {
   std::optional<std::int64_t> group_size;                // "Group size"
   std::optional<std::vector<std::int64_t>> group_ranks;  // "Process Group Ranks"; absent when abridged with "..."
   std::string group_name;                                // "Process Group Name"
+  std::optional<std::int64_t> peer;                      // "Dst Rank" of a send, "Src Rank" of a receive
 };
 
 [[nodiscard]] inline bool is_gpu(KinetoCategory c) {

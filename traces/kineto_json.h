@@ -78,6 +78,8 @@ inline KinetoCollective collective_of(simdjson::ondemand::object& args, bool of_
   c.group_size = integer(args, "Group size");
   c.group_ranks = rank_list(text(args, "Process Group Ranks"));
   c.group_name = text(args, "Process Group Name");
+  c.peer = integer(args, "Dst Rank");
+  if (!c.peer) c.peer = integer(args, "Src Rank");
   simdjson::dom::parser parser;
   simdjson::dom::array list;
   const auto list_of = [&](const char* key) {

@@ -13,10 +13,8 @@
 namespace weft {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::input_error;
 using testing::NsysExport;
 using testing::TemporaryFolder;
 
@@ -291,54 +289,6 @@ TEST_F(NsysImport, ExportsWithoutProcessesAreOne) {
     e.sql("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid");
   }
   EXPECT_EQ(import().ranks.at(0).ops.at(0).issued.count(), 0);
-}
-
-TEST_F(NsysImport, RefusesWhatIsNoExport) {
-  EXPECT_THROW((void)import(), MissingInput);
-  (void)folder.write("a.sqlite", "PK\003\004 a report of Nsight Systems is no database, long enough to be one");
-  EXPECT_THAT(input_error([&] { (void)import(); }),
-              AllOf(HasSubstr("a.sqlite"), HasSubstr("nsys export --type sqlite"), HasSubstr("not a database")));
-  {
-    NsysExport e(folder.file("b.sqlite"));
-    e.range("forward", 0, 1);
-  }
-  EXPECT_THAT(input_error([&] { (void)import({"b.sqlite"}); }),
-              AllOf(HasSubstr("expected an export of Nsight Systems with operations on a GPU"),
-                    HasSubstr("got 3 tables: NVTX_EVENTS, StringIds")));
-}
-
-TEST_F(NsysImport, NamesTheTableAndColumnThatIsWrong) {
-  {
-    NsysExport e(folder.file("a.sqlite"));
-    e.launch("gemm", 0, 10, 20, 7, 1);
-    e.sql("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET gridX = 'many'");
-  }
-  EXPECT_THAT(input_error([&] { (void)import(); }),
-              HasSubstr("CUPTI_ACTIVITY_KIND_KERNEL.gridX: expected a whole number, got many"));
-  {
-    NsysExport e(folder.file("b.sqlite"));
-    e.launch("gemm", 0, 10, 20, 7, 1);
-    e.sql("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET blockY = -1");
-  }
-  EXPECT_THAT(input_error([&] { (void)import({"b.sqlite"}); }), HasSubstr("blockY: expected from 0 to 2147483647"));
-  {
-    NsysExport e(folder.file("c.sqlite"));
-    e.launch("gemm", 0, 10, 20, 7, 1);
-    e.sql("ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN streamId");
-  }
-  EXPECT_THAT(input_error([&] { (void)import({"c.sqlite"}); }),
-              HasSubstr("CUPTI_ACTIVITY_KIND_KERNEL: expected a column streamId, got start, end, deviceId"));
-}
-
-TEST_F(NsysImport, RefusesDamage) {
-  {
-    NsysExport e(folder.file("a.sqlite"));
-    for (int i = 0; i < 200; ++i) e.launch("gemm", i * 10, i * 10 + 3, i * 10 + 8, 7, i + 1);
-  }
-  std::string content = testing::content_of(folder.file("a.sqlite"));
-  for (std::size_t at = 3 * 4096; at < content.size(); at += 7) content[at] = static_cast<char>(at);
-  (void)folder.write("a.sqlite", content);
-  EXPECT_THAT(input_error([&] { (void)import(); }), HasSubstr("a.sqlite"));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/traces/temporary_file.h"
+#include "traces/execution_import.h"
 #include "traces/kineto_import.h"
 #include "traces/replay_graph.h"
 #include "traces/trace_file.h"
@@ -69,6 +70,31 @@ TEST(KinetoRunValidation, ImportsAllRanksOfDlrm) {
   EXPECT_NEAR(together["start_spread_s"]["max"].get<double>(), 7624e-6, 1e-9);
   EXPECT_NEAR(together["end_spread_s"]["min"].get<double>(), 1e-6, 1e-9);
   EXPECT_NEAR(together["end_spread_s"]["max"].get<double>(), 7e-6, 1e-9);
+}
+
+TEST(KinetoRunValidation, ExecutionTracesAddSizesAndWaits) {
+  const auto folder = kineto_folder() / "param_dlrm_v100x8";
+  const auto execution = kineto_folder() / "../pytorch_et/param_dlrm_v100x8";
+  SKIP_WITHOUT(execution);
+  std::vector<std::filesystem::path> files = eight_ranks(folder);
+  for (const auto& file : eight_ranks(execution)) files.push_back(file);
+  std::vector<std::string> notes;
+  const Trace joined = import_execution_traces(files, notes);
+  const Trace alone = import_kineto(eight_ranks(folder));
+  ASSERT_EQ(notes.size(), 8u);
+  for (const std::string& note : notes) EXPECT_NE(note.find(": 1672 of 1673 operators"), std::string::npos) << note;
+  const auto count = [](const Trace& trace, std::size_t rank) {
+    std::pair<std::size_t, std::size_t> sized_and_waits;
+    for (const TraceOp& op : trace.ranks.at(rank).ops) {
+      sized_and_waits.first += op.launched_by ? 1 : 0;
+      sized_and_waits.second += op.waits.size();
+    }
+    return sized_and_waits;
+  };
+  for (std::size_t rank = 0; rank < 8; ++rank) {
+    EXPECT_EQ(count(joined, rank).first, count(alone, rank).first + 5);
+    EXPECT_EQ(count(joined, rank).second, count(alone, rank).second + 1);
+  }
 }
 
 TEST(KinetoRunValidation, ImportsAllRanksOfMegatron) {

@@ -1,0 +1,91 @@
+// Sends and receives between two ranks, as importers find them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/traces/kineto_text.h"
+#include "tests/traces/temporary_file.h"
+#include "traces/chakra_file.h"
+#include "traces/chakra_import.h"
+#include "traces/kineto_import.h"
+#include "traces/matched_collectives.h"
+
+namespace weft {
+namespace {
+
+using testing::correlation;
+using ::testing::ElementsAre;
+using testing::gpu_args;
+using testing::kineto_event;
+using testing::kineto_trace;
+using testing::kSmallLaunch;
+using testing::TemporaryFolder;
+
+constexpr const char* kSendReceive = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)";
+
+// What a rank of a pipeline of three does: sends to or receives from `other`. `head`: what the file says of its rank.
+std::string pipeline_rank(const std::string& name, const std::string& end, int other, const std::string& head) {
+  const std::string arguments =
+      fmt::format(R"("Collective name":"{}","In msg nelems":500,"dtype":"Half","Group size":3,)"
+                  R"("Process Group Name":"pp","Process Group Ranks":"[0, 1, 2]","{}":{})",
+                  name, end, other);
+  return kineto_trace({kineto_event("cpu_op", "record_param_comms", 1, "0", "10", arguments),
+                       kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "2", "3", correlation(5)),
+                       kineto_event("kernel", kSendReceive, 20, "20", "30", gpu_args(20, 5, kSmallLaunch))},
+                      head);
+}
+
+std::string of_rank(int rank) { return fmt::format(R"("distributedInfo":{{"rank":{},"world_size":3}},)", rank); }
+
+TEST(Peers, KinetosSendsAndReceivesAreOfTheTwoRanks) {
+  const TemporaryFolder folder;
+  const Trace trace = import_kineto({folder.write("0.json", pipeline_rank("send", "Dst Rank", 2, of_rank(0))),
+                                     folder.write("2.json", pipeline_rank("recv", "Src Rank", 0, of_rank(2)))});
+  for (const TraceRank& rank : trace.ranks) {
+    const TraceCollective& c = *rank.ops.at(0).collective;
+    EXPECT_EQ(c.kind, CollectiveKind::send_receive);
+    EXPECT_THAT(c.group_ranks, ElementsAre(0u, 2u));
+    EXPECT_EQ(c.group_size, 2u);
+    EXPECT_EQ(c.elements, 500);
+    EXPECT_EQ(c.type, DataType::fp16);
+  }
+  EXPECT_EQ(match_collectives(trace).matched.size(), 1u);
+}
+
+TEST(Peers, WithoutARankOfItsOwnAFileHasAllToAlls) {
+  const TemporaryFolder folder;
+  const Trace trace = import_kineto({folder.write("0.json", pipeline_rank("send", "Dst Rank", 2, ""))});
+  EXPECT_EQ(trace.ranks.at(0).ops.at(0).collective->kind, CollectiveKind::all_to_all);
+  EXPECT_THAT(trace.ranks[0].ops[0].collective->group_ranks, ElementsAre(0u, 1u, 2u));
+}
+
+TEST(Peers, ChakrasSendsAndReceivesNameTheOtherEnd) {
+  const TemporaryFolder folder;
+  std::vector<std::filesystem::path> files;
+  for (std::int64_t rank = 0; rank < 2; ++rank) {
+    ChakraNode node;
+    node.id = 1;
+    node.name = rank == 0 ? "SEND" : "RECV";
+    node.type = rank == 0 ? ChakraType::send : ChakraType::receive;
+    node.duration_us = 5;
+    node.attributes.set("is_cpu_op", false);
+    node.attributes.set("comm_size", std::int64_t{4096});
+    node.attributes.set("comm_src", std::int64_t{0});
+    node.attributes.set("comm_dst", std::int64_t{1});
+    ChakraFile file;
+    file.nodes = {node};
+    files.push_back(folder.file(std::to_string(rank) + ".et"));
+    write_chakra(file, files.back());
+  }
+  std::vector<std::string> notes;
+  const Trace trace = import_chakra(files, notes);
+  for (const TraceRank& rank : trace.ranks) {
+    EXPECT_EQ(rank.ops.at(0).collective->kind, CollectiveKind::send_receive);
+    EXPECT_THAT(rank.ops[0].collective->group_ranks, ElementsAre(0u, 1u));
+  }
+}
+
+}  // namespace
+}  // namespace weft
