@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -8,6 +9,8 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/memory_check.h"
+#include "cli/programs.h"
 #include "cli/run_config.h"
 #include "cli/run_options.h"
 #include "cli/sample_config.h"
@@ -76,6 +79,23 @@ int check_values(const RunConfig& config, const std::string& file) {
   return 70;
 }
 
+// Of workloads that say what they hold.
+void print_memory(const RunConfig& config) {
+  if (std::holds_alternative<TraceWorkload>(config.workload)) return;
+  std::vector<std::string> notes;
+  RunResult result;
+  check_memory(config, make_programs(config, notes), result);
+  const auto most = std::max_element(
+      result.gpus.begin(), result.gpus.end(),
+      [](const GpuResult& a, const GpuResult& b) { return a.peak_memory_bytes < b.peak_memory_bytes; });
+  if (!most->peak_memory_bytes) return;
+  constexpr double kGB = 1e9;
+  print_output(fmt::format(
+      "  {:.4g} GB of {:.4g} GB of a GPU's memory at most: {}\n", static_cast<double>(*most->peak_memory_bytes) / kGB,
+      static_cast<double>(config.system.gpu.hbm.bytes) / kGB,
+      result.out_of_memory ? fmt::format("does not fit, at {}", result.out_of_memory->at) : "fits"));
+}
+
 int validate_file(const ValidateArguments& arguments) {
   if (std::filesystem::exists(arguments.file) && is_trace(arguments.file)) {
     const Trace trace = read_trace(arguments.file);
@@ -88,6 +108,7 @@ int validate_file(const ValidateArguments& arguments) {
   if (const auto* trace = std::get_if<TraceWorkload>(&config.workload)) static_cast<void>(read_trace(trace->file));
   print_output(fmt::format("{}: a valid configuration: {} on {} of {}\n", arguments.file, workload_name(config),
                            config.gpus == 1 ? "one GPU" : fmt::format("{} GPUs", config.gpus), config.system.name));
+  print_memory(config);
   if (arguments.values) return check_values(config, arguments.file);
   return 0;
 }

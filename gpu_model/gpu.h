@@ -52,13 +52,29 @@ class Gpu final : public Chip {
   // Between two windows: the agent goes on by so many rounds that are left out; and so much time for all of them.
   void leave_out(std::uint32_t agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);
   void leave_out(SubCycle time);
-  // Collectives have the GPU for themselves and nothing of the host is due: how many phases each of their groups of
-  // warps has been through. False: not so.
+  // Nothing of the host is due, and all that runs are collectives and kernels in the middle: how many phases each group
+  // of warps of the collectives has been through. False: not so.
   struct Steps {
     std::uint32_t agent = 0;
     double phases = 0;  // the one that it is in counts in part
   };
   [[nodiscard]] bool stepping(std::vector<Steps>& found) const;
+  // And how far the kernels are.
+  struct KernelWork {
+    std::uint32_t slot = 0;          // in running_
+    std::uint32_t sequence = 0;      // of its launch
+    std::uint32_t rounds = 1;        // of a block
+    std::uint64_t resident = 0;      // blocks that run
+    std::uint64_t blocks_ahead = 0;  // that have no place yet
+    double done = 0;                 // rounds
+    double turn = 0;                 // rounds after which it is worth looking again
+  };
+  [[nodiscard]] bool working(std::vector<KernelWork>& found) const;
+  void note_rounds();  // how fast each block goes is counted from here on
+  double share_rounds(std::uint32_t slot, double rounds);
+  // Between two windows: the kernel goes on by so many rounds of the blocks that run, as they were shared; by blocks.
+  void leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time);
+  void leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks);
   [[nodiscard]] PhaseRepeats repeats(std::uint32_t agent, std::uint64_t most) const;
   // Between two windows: the agent goes on by `turns` of them, being where it is in the phase that it comes to. With
   // `elsewhere`, the L2 is given what they touch.
@@ -111,16 +127,20 @@ class Gpu final : public Chip {
   void account_unit(std::uint32_t unit);
 
   [[nodiscard]] bool only_collectives() const;
+  [[nodiscard]] bool settled() const;                  // gpu_company.cpp
+  void count_left_out(const L2Cache::Touched& moved);  // by collectives
 
   // gpu_waves.cpp: waves and rounds that are left out
   void watch_waves(const RunningKernel& kernel);
   [[nodiscard]] GpuProgress progress() const;
-  template <class Turn>
-  void leave_out(std::uint64_t most, Turn&& turn);
+  template <class Turns>
+  void leave_out(WaveSkip& skip, std::uint64_t most, Turns&& turns);
   void leave_out_waves(RunningKernel& kernel);
-  void note_rounds();
+  L2Cache::Touched leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, bool ask_all);
   void leave_out_rounds();
-  L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere = {});
+  std::uint64_t leave_out_shared(std::uint32_t slot, double times, bool ask_all, L2Cache::Touched& moved);
+  L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere = {},
+                               std::uint32_t most_lines = ~std::uint32_t{0});
 
   // gpu_clusters.cpp: clusters of blocks
   bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);
@@ -253,8 +273,8 @@ class Gpu final : public Chip {
   SubCycle sram_free_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
-  std::optional<WaveSkip> waves_;  // of the kernel that runs by itself
-  bool leaves_out_rounds_ = false;
+  std::optional<WaveSkip> waves_;   // of the kernel that runs by itself: blocks,
+  std::optional<WaveSkip> rounds_;  // and rounds of those that run
   std::uint64_t rounds_done_ = 0;
   std::vector<RoundRate> round_rates_;  // by agent
   GpuProgress skipped_;

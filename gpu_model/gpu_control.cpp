@@ -65,6 +65,7 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   kernel = RunningKernel{};
   kernel.op = op;
   kernel.start = now();
+  kernel.left_out_before = skipped_.at;
   kernel.sequence = launches_++;
   kernel.priority = frontend_.program().priorities[described.stream.value];
   const SubCycle lasts = lasts_of(op);
@@ -103,6 +104,7 @@ void Gpu::end_op(std::uint32_t slot) {
   if (const auto at = std::find(active_.begin(), active_.end(), slot); at != active_.end()) active_.erase(at);
   running_[slot].program.reset();
   free_running_.push_back(slot);
+  if (work_.skip_waves && active_.size() == 1) watch_waves(running_[active_.front()]);  // by itself from now on
   if (--parts_left_[op.value] > 0) return;
   if (running_[slot].communication) --collectives_;
   ready_.clear();
@@ -219,11 +221,14 @@ void Gpu::end_block(std::uint32_t index) {
   RunningKernel& kernel = running_[block.kernel];
   block.stall += now() - block.start - block.pipe_time / block.agents;
   ++kernel.blocks_done;
-  if (waves_ && !leaves_out_rounds_) leave_out_waves(kernel);
+  if (waves_) leave_out_waves(kernel);
   if (kernel.blocks_done == kernel.blocks) {
     KernelLedger& ledger = ledgers_[kernel.op.value];
-    ledger.stall = static_cast<double>(block.stall);
-    ledger.held_by_pipe = block.held_by_pipe;
+    // The blocks that were left out would have been held up like those before and behind them.
+    const auto simulated = static_cast<double>(std::max<SubCycle>(1, now() - kernel.start));
+    const double grown = 1 + static_cast<double>(skipped_.at - kernel.left_out_before) / simulated;
+    ledger.stall = static_cast<double>(block.stall) * grown;
+    ledger.held_by_pipe = block.held_by_pipe * grown;
     kernel.last_block_end = now();
   }
   if (kernel.on_units) {

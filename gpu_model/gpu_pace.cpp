@@ -65,23 +65,30 @@ bool Gpu::paced(std::vector<PacedWarps>& found) const {
 
 void Gpu::leave_out(std::uint32_t index, std::uint32_t rounds, const TouchElsewhere& elsewhere) {
   const L2Cache::Touched moved = skip_rounds(agents_[index], rounds, elsewhere);
+  count_left_out(moved);
+}
+
+void Gpu::count_left_out(const L2Cache::Touched& moved) {
   skipped_.hbm_read_bytes += moved.fetched_bytes;
   skipped_.hbm_write_bytes += moved.written_back_bytes;
+  skipped_.hbm_communication_bytes += moved.fetched_bytes + moved.written_back_bytes;
 }
 
 void Gpu::leave_out(SubCycle time) {
   skipped_.at += time;
   const double seconds = to_seconds(clock_.to_time(time));
   for (const Unit& unit : units_) {
-    if (unit.communication_blocks > 0) statistics_.unit_seconds_communication += seconds;
+    if (unit.communication_blocks > 0) {
+      statistics_.unit_seconds_communication += seconds;
+    } else if (unit.compute_blocks > 0) {
+      statistics_.unit_seconds_compute += seconds;
+    }
   }
 }
 
 void Gpu::touch(const L2Cache::Lines& lines, bool stored) {
   if (in_sram(lines.first)) return;
-  const L2Cache::Touched moved = l2_.touch(lines, stored);
-  skipped_.hbm_read_bytes += moved.fetched_bytes;
-  skipped_.hbm_write_bytes += moved.written_back_bytes;
+  count_left_out(l2_.touch(lines, stored));
 }
 
 }  // namespace weft

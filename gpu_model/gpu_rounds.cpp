@@ -67,7 +67,7 @@ void Gpu::on_computed(const GpuEvent& event) {
   round_ready(event.agent, now());
   run_agent(event.agent);
   on_slot_free(unit);
-  if (waves_ && leaves_out_rounds_) leave_out_rounds();
+  if (rounds_) leave_out_rounds();
 }
 
 void Gpu::on_slot_free(std::uint32_t unit_index) {

@@ -142,12 +142,13 @@ struct RunningKernel {
   SubCycle start = 0;
   SubCycle last_acknowledge = 0;
   SubCycle last_block_end = 0;
-  std::uint64_t flushes = 0;   // its end waits until so many stores to other GPUs are acknowledged
-  std::uint32_t sequence = 0;  // number of the launch: tells kernels apart in L1
+  SubCycle left_out_before = 0;  // of the GPU's time, until it started
+  std::uint64_t flushes = 0;     // its end waits until so many stores to other GPUs are acknowledged
+  std::uint32_t sequence = 0;    // number of the launch: tells kernels apart in L1
 };
 // How fast a block goes through its rounds.
 struct RoundRate {
-  std::uint32_t kernel = 0;  // launches until it came
+  std::uint32_t kernel = 0;  // number of its launch
   std::uint64_t block = 0;   // in its grid
   SubCycle since = 0;
   std::uint32_t returned = 0;  // lines, at that time

@@ -7,10 +7,10 @@
 namespace weft {
 
 bool Gpu::stepping(std::vector<Steps>& found) const {
-  if (!only_collectives()) return false;
+  if (!settled()) return false;
   for (std::uint32_t i = 0; i < agents_.size(); ++i) {
     const Agent& agent = agents_[i];
-    if (agent.finished) continue;
+    if (agent.finished || !running_[agent.kernel].communication) continue;
     if (agent.cursor == nullptr) return false;
     const double in_phase = static_cast<double>(agent.load_round) / std::max(1U, agent.rounds);
     found.push_back({i, agent.phase_index + in_phase});

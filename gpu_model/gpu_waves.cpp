@@ -1,8 +1,6 @@
 // Waves and rounds of a kernel that are left out, and moments at which a run may be cut.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
 
 #include "gpu_model/gpu.h"
 #include "gpu_model/l2_warming.h"
@@ -10,139 +8,128 @@
 namespace weft {
 
 namespace {
-constexpr std::uint32_t kMostBlocksOfUnit = 32;  // CUDA programming guide, table of technical specifications
+// A wave of so many turns of rounds: what is left out of it is more than what is looked at.
+constexpr std::uint64_t kLongWave = 2 * WaveSkip::kFewestTurns;
+// Where a few lines are touched over and over, more waves do not change what the L2 holds.
+constexpr std::uint64_t kMostWavesTold = 16;
+double lines_of_block(const KernelProgram& program) {
+  double lines = 0;
+  for (std::uint32_t p = 0; p < program.phases(); ++p) {
+    const Phase phase = program.phase(0, p);
+    for (std::size_t i = 0; i < phase.load_count; ++i) lines += phase.loads.at(i).lines;
+    for (std::size_t i = 0; i < phase.store_count; ++i) lines += phase.stores.at(i).lines;
+  }
+  return lines;
+}
+
+std::uint64_t turn_of(double lines_of_each, std::uint64_t resident) {
+  const double lines = std::max(1.0, lines_of_each * static_cast<double>(resident));
+  return resident * static_cast<std::uint64_t>(std::max(1.0, std::ceil(WaveSkip::kTurnLines / lines)));
+}
+
+}  // namespace
+
+std::uint64_t rounds_of_turn(const KernelProgram& program, std::uint64_t resident) {
+  return turn_of(lines_of_block(program) / program.phase(0, 0).rounds, resident);
 }
 
 void Gpu::watch_waves(const RunningKernel& kernel) {
   waves_.reset();
-  if (!kernel.program || active_.size() != 1) return;
-  double lines = 0;
-  for (std::uint32_t p = 0; p < kernel.program->phases(); ++p) {
-    const Phase phase = kernel.program->phase(0, p);
-    for (std::size_t i = 0; i < phase.load_count; ++i) lines += phase.loads.at(i).lines;
-    for (std::size_t i = 0; i < phase.store_count; ++i) lines += phase.stores.at(i).lines;
-  }
-  const std::uint64_t resident = kernel.next_block;
-  const auto turn_of = [&](double lines_of_each) {
-    return resident *
-           static_cast<std::uint64_t>(std::max(
-               1.0, std::ceil(WaveSkip::kTurnLines / std::max(1.0, lines_of_each * static_cast<double>(resident)))));
-  };
+  rounds_.reset();
+  const std::uint64_t resident = kernel.next_block - kernel.blocks_done;
+  if (!kernel.program || active_.size() != 1 || resident == 0) return;
+  const double lines = lines_of_block(*kernel.program);
   const std::uint32_t rounds = kernel.program->phase(0, 0).rounds;
   const double hbm_rate = static_cast<double>(spec_.hbm.bandwidth.count()) /
                           (static_cast<double>(spec_.clock.count()) * static_cast<double>(kCycle));
-  // Whole waves where there are many: with how they begin and end. Else rounds of the blocks that run.
-  std::uint64_t turn = turn_of(lines);
-  leaves_out_rounds_ = kernel.blocks < WaveSkip::kFewestTurns * turn;
-  if (leaves_out_rounds_) turn = turn_of(lines / rounds);
-  waves_.emplace(leaves_out_rounds_ ? kernel.blocks * rounds : kernel.blocks, turn, hbm_rate);
+  // Whole waves where there are many: with how they begin and end. Else rounds of the blocks that run, and of long
+  // waves these, too.
+  const std::uint64_t turn = turn_of(lines, resident);
+  const std::uint64_t turn_of_rounds = turn_of(lines / rounds, resident);
+  const bool many = kernel.blocks - kernel.blocks_done >= WaveSkip::kFewestTurns * turn;
+  if (many) waves_.emplace(kernel.blocks, kernel.blocks_done, turn, hbm_rate, spec_.l2.bytes);
+  if (!many || resident * rounds >= kLongWave * turn_of_rounds) {
+    rounds_.emplace((kernel.blocks - kernel.blocks_done) * rounds, 0, turn_of_rounds, hbm_rate, spec_.l2.bytes);
+  }
   rounds_done_ = 0;
 }
 
 GpuProgress Gpu::progress() const {
   const HbmStatistics hbm = l2_.hbm_statistics();
-  return {now(), hbm.read_bytes, hbm.write_bytes, statistics_.memory_transactions, statistics_.unit_seconds_compute};
+  GpuProgress done{.at = now(),
+                   .hbm_read_bytes = hbm.read_bytes,
+                   .hbm_write_bytes = hbm.write_bytes,
+                   .memory_transactions = statistics_.memory_transactions,
+                   .unit_seconds_compute = statistics_.unit_seconds_compute};
+  return done += skipped_;
 }
 
-// Leaves out turns as long as they are alike, `most` of them; `turn` does so with one and says whether another may
+// Leaves out turns as long as they are alike, `most` of them; `turns` does so with some and says whether others may
 // follow.
-template <class Turn>
-void Gpu::leave_out(std::uint64_t most, Turn&& turn) {
-  if (active_.size() != 1) {  // not by itself any more
-    waves_.reset();
-    return;
+template <class Turns>
+void Gpu::leave_out(WaveSkip& skip, std::uint64_t most, Turns&& turns) {
+  if (control_due_ > 0 || collectives_ > 0 || !flushing_.empty()) return;
+  for (most = std::min(most, skip.most_turns()); most > 0;) {
+    const std::uint64_t together = skip.moves_the_same() ? most : 1;
+    if (!turns(together)) break;
+    most -= together;
   }
-  for (most = std::min(most, WaveSkip::kMostTurns); most > 0 && turn(); --most) {
+  skipped_ += skip.skipped();
+  skip_uncertainty_ += skip.uncertainty();
+}
+
+// The next blocks are through. Without `ask_all`, the L2 is only told what it then still holds.
+L2Cache::Touched Gpu::leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, bool ask_all) {
+  const std::uint64_t resident = resident_blocks(spec_, *kernel.program);
+  std::uint64_t first = kernel.next_block;
+  kernel.next_block += blocks;
+  kernel.blocks_done += blocks;
+  if (!ask_all) {
+    first = std::max(first, kernel.next_block - std::min(kernel.next_block, kMostWavesTold * resident));
+    std::int64_t bytes = WaveSkip::kFills * spec_.l2.bytes;
+    CountedSlices counted;
+    first = last_blocks_of(*kernel.program, first, kernel.next_block, bytes, counted);
   }
-  skipped_ += waves_->skipped();
-  skip_uncertainty_ += waves_->uncertainty();
+  return touch_blocks(*kernel.program, first, kernel.next_block, resident, l2_);
 }
 
 void Gpu::leave_out_waves(RunningKernel& kernel) {
   if (!waves_->advanced(kernel.blocks_done, [this] { return progress(); })) return;
   const std::uint64_t blocks = waves_->turn();
   const std::uint64_t turns = (kernel.blocks - kernel.next_block) / blocks;
-  leave_out(turns > 0 ? turns - 1 : 0, [&] {
-    const std::uint64_t first = kernel.next_block;
-    kernel.next_block += blocks;
-    kernel.blocks_done += blocks;
-    return waves_->leave_out(
-        blocks, touch_blocks(*kernel.program, first, kernel.next_block, resident_blocks(spec_, *kernel.program), l2_));
+  leave_out(*waves_, turns > 0 ? turns - 1 : 0, [&](std::uint64_t together) {
+    const L2Cache::Touched moved = leave_out_blocks(kernel, together * blocks, together == 1);
+    return waves_->leave_out(together * blocks, together == 1 ? moved : waves_->usual(together), together);
   });
-}
-
-// How fast each block goes: those that share a unit with fewer others are faster.
-void Gpu::note_rounds() {
-  round_rates_.resize(agents_.size());
-  for (std::size_t i = 0; i < agents_.size(); ++i) {
-    const Agent& agent = agents_[i];
-    RoundRate& rate = round_rates_[i];
-    if (!agent.finished && (rate.kernel != launches_ || rate.block != agent.block_number)) {
-      rate = {.kernel = launches_, .block = agent.block_number, .since = now(), .returned = agent.returned};
-    }
-  }
+  if (rounds_) rounds_->forget_marks();
 }
 
 // All blocks that run go on, each by as many rounds as its rate says; what they wait for stays as it is.
 void Gpu::leave_out_rounds() {
-  const bool agree = waves_->advanced(++rounds_done_, [this] {
+  const bool agree = rounds_->advanced(++rounds_done_, [this] {
     note_rounds();
     return progress();
   });
   if (!agree) return;
-  // Those that share a unit with as many others go equally fast but for chance.
-  struct Crowd {
-    double rate = 0, blocks = 0;
-  };
-  std::array<Crowd, kMostBlocksOfUnit + 1> crowds{};
-  const auto crowd_of = [&](const Agent& agent) -> Crowd& {
-    return crowds.at(std::min(units_[agent.unit].compute_blocks, kMostBlocksOfUnit));
-  };
-  double all = 0;
-  for (std::size_t i = 0; i < agents_.size(); ++i) {
-    const Agent& agent = agents_[i];
-    if (agent.finished) continue;
-    const RoundRate& rate = round_rates_[i];
-    if (agent.phase_index != 0 || rate.since == now()) return;
-    const double lines = static_cast<double>(agent.returned - rate.returned) / static_cast<double>(now() - rate.since);
-    crowd_of(agent).rate += lines;
-    ++crowd_of(agent).blocks;
-    all += lines;
-  }
-  if (all <= 0) return;
-  auto turns = std::numeric_limits<double>::max();
-  for (std::size_t i = 0; i < agents_.size(); ++i) {
-    if (agents_[i].finished) continue;
-    RoundRate& rate = round_rates_[i];
-    const Crowd& crowd = crowd_of(agents_[i]);
-    rate.rounds = crowd.rate / crowd.blocks * static_cast<double>(waves_->turn()) / all;
-    rate.carried = 0.5;
-    const double left = agents_[i].rounds - agents_[i].load_round;
-    if (rate.rounds > 0) turns = std::min(turns, left / rate.rounds);
-  }
-  leave_out(turns > 2 ? static_cast<std::uint64_t>(turns) - 1 : 0, [this] {
+  const std::uint32_t slot = active_.front();
+  const double turns = share_rounds(slot, static_cast<double>(rounds_->turn()));
+  leave_out(*rounds_, turns > 2 ? static_cast<std::uint64_t>(turns) - 1 : 0, [&](std::uint64_t together) {
     L2Cache::Touched moved;
-    const std::uint64_t before = rounds_done_;
-    for (std::size_t i = 0; i < agents_.size(); ++i) {
-      if (agents_[i].finished) continue;
-      RoundRate& rate = round_rates_[i];
-      rate.carried += rate.rounds;
-      const auto rounds = static_cast<std::uint32_t>(rate.carried);
-      rate.carried -= rounds;
-      moved += skip_rounds(agents_[i], rounds);
-      rounds_done_ += rounds;
-    }
-    return waves_->leave_out(rounds_done_ - before, moved);
+    const std::uint64_t rounds = leave_out_shared(slot, static_cast<double>(together), together == 1, moved);
+    rounds_done_ += rounds;
+    return rounds_->leave_out(rounds, together == 1 ? moved : rounds_->usual(together), together);
   });
-  if (!waves_) return;
-  for (RoundRate& rate : round_rates_) rate.since -= waves_->skipped().at;
+  for (RoundRate& rate : round_rates_) rate.since -= rounds_->skipped().at;
 }
 
-L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere) {
+// The L2 is told the last `most_lines` of each stream.
+L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere,
+                                  std::uint32_t most_lines) {
   L2Cache::Touched moved;
   const bool communication = running_[agent.kernel].communication;
   const auto touch = [&](const LineStream& stream, std::uint32_t from, std::uint32_t to, bool stored) {
     if (from >= to) return;
+    if (to - from > most_lines) from = to - most_lines;
     const L2Cache::Lines lines{.first = stream.first + from,
                                .count = to - from,
                                .first_sectors = stream.sectors(from),

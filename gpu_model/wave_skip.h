@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "gpu_model/clock_domain.h"
+#include "gpu_model/kernel_program.h"
 #include "gpu_model/l2_cache.h"
 
 namespace weft {
@@ -15,6 +16,7 @@ namespace weft {
 struct GpuProgress {
   SubCycle at = 0;
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, memory_transactions = 0;
+  std::int64_t hbm_communication_bytes = 0;  // among those read and written
   double unit_seconds_compute = 0;
 
   GpuProgress& operator+=(const GpuProgress& more);
@@ -25,19 +27,28 @@ struct GpuProgress {
 
 class WaveSkip {
  public:
-  // Work is counted in blocks or in rounds: `work` of them, `turn` in each turn. `hbm_rate`: bytes in a subcycle at
-  // most.
-  WaveSkip(std::uint64_t work, std::uint64_t turn, double hbm_rate);
+  // Work is counted in blocks or in rounds: `work` of them, of which `done` are, `turn` in each turn. `hbm_rate`: bytes
+  // in a subcycle at most. `cache_bytes`: of the L2.
+  WaveSkip(std::uint64_t work, std::uint64_t done, std::uint64_t turn, double hbm_rate, std::int64_t cache_bytes);
 
-  // So much work is done. True: the last turns agree; some may be left out now.
+  // So much work is done. True: the last turns agree; some may be left out now. What `progress` says includes what was
+  // left out.
   template <class Progress>
   bool advanced(std::uint64_t done, Progress&& progress) {
     return done >= next_mark_ && mark(progress());
   }
   [[nodiscard]] std::uint64_t turn() const { return turn_; }
-  // So much work, about a turn, is left out, which moves so many bytes. False: it is unlike the turns that were seen;
+  // Turns that may be left out now, before it is looked at again: more where turns stay as they were.
+  [[nodiscard]] std::uint64_t most_turns() const { return most_turns_; }
+  // What such turns move does not change any more: the L2 need not be asked turn by turn.
+  [[nodiscard]] bool moves_the_same() const;
+  // What `turns` of them move then.
+  [[nodiscard]] L2Cache::Touched usual(std::uint64_t turns) const;
+  // So much work, `turns` about, is left out, which moves so many bytes. False: it is unlike the turns that were seen;
   // the next one is to be simulated.
-  bool leave_out(std::uint64_t work, const L2Cache::Touched& moved);
+  bool leave_out(std::uint64_t work, const L2Cache::Touched& moved, std::uint64_t turns = 1);
+  // Something else was left out since the last mark.
+  void forget_marks() { marks_.clear(); }
 
   // What the turns take that were left out since the last advanced().
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
@@ -50,8 +61,10 @@ class WaveSkip {
   static constexpr double kAlike = 0.25;
   // Turns that move this many lines: shorter ones scatter.
   static constexpr double kTurnLines = 8192;
-  // Left out at once: then it is looked at again.
+  // Left out before it is looked at again, at first; twice as many each time that turns are as before.
   static constexpr std::uint64_t kMostTurns = 8;
+  // The L2 holds nothing from before once so many times its size has gone through it.
+  static constexpr std::int64_t kFills = 2;
   // The first turn, two that agree, one that is left out, and one in which the work ends as it would.
   static constexpr std::uint64_t kFewestTurns = 5;
 
@@ -62,12 +75,19 @@ class WaveSkip {
 
   std::uint64_t turn_;
   double hbm_rate_;
+  std::int64_t cache_bytes_;
   std::uint64_t next_mark_;
   std::vector<GpuProgress> marks_;
   GpuProgress mean_;  // of the two turns that agree
   GpuProgress skipped_;
-  SubCycle scatter_ = 0;  // of a turn
+  std::uint64_t most_turns_ = kMostTurns;
+  std::uint64_t asked_ = 0;  // turns in a row that the L2 was asked about and that were alike
+  L2Cache::Touched moved_;   // by these
+  SubCycle scatter_ = 0;     // of a turn
   SubCycle uncertainty_ = 0;
 };
+
+// Rounds of a turn, of a kernel of which so many blocks run at once.
+[[nodiscard]] std::uint64_t rounds_of_turn(const KernelProgram& program, std::uint64_t resident);
 
 }  // namespace weft

@@ -59,6 +59,11 @@ void append(Positions& positions, const Positions& more) {
   }
 }
 
+std::int64_t last_below(const PositionRun& run, std::int64_t end) {
+  const std::int64_t places = below(run, end);
+  return places == 0 ? -1 : run.first + (places - 1) * run.stride;
+}
+
 TileCount count_tiles(const Positions& queries, std::int64_t query_tile, const Positions& keys, std::int64_t key_tile,
                       std::int64_t tokens, bool causal) {
   TileCount tiles;

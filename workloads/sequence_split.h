@@ -26,6 +26,9 @@ using Positions = std::vector<PositionRun>;  // by row
 [[nodiscard]] std::vector<std::int64_t> listed(const Positions& positions);
 void append(Positions& positions, const Positions& more);
 
+// The furthest place of a run below `end`; -1: none.
+[[nodiscard]] std::int64_t last_below(const PositionRun& run, std::int64_t end);
+
 // Of the tiles of scores between `queries` and `keys`, cut run by run, those in which somebody looks at somebody.
 struct TileCount {
   std::int64_t query_tiles = 0;  // of all queries

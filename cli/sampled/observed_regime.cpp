@@ -60,8 +60,8 @@ Regime observed_regime(const Machine& machine, const Program& program, std::uint
   const GpuProgress& left_out = gpu.skipped();
   regime.hbm_read_bytes = hbm.read + left_out.hbm_read_bytes;
   regime.hbm_write_bytes = hbm.written + left_out.hbm_write_bytes;
-  regime.hbm_communication_bytes = hbm.communication + left_out.hbm_read_bytes + left_out.hbm_write_bytes;
-  regime.unit_seconds_compute = gpu.statistics().unit_seconds_compute;
+  regime.hbm_communication_bytes = hbm.communication + left_out.hbm_communication_bytes;
+  regime.unit_seconds_compute = gpu.statistics().unit_seconds_compute + left_out.unit_seconds_compute;
   regime.unit_seconds_communication = gpu.statistics().unit_seconds_communication;
   const double factor = left_out_factor(machine);
   for (const Machine::Link& link : machine.links()) regime.links.push_back(load_of(*link.statistics, factor));

@@ -126,7 +126,9 @@ GpuProgress RegimeLab::flow_to_end_of(OpId op) {
   run_to_end_of(op, *flow_);
   flow_next_ = op.value + 1;
   const HbmStatistics hbm = flow_->l2().hbm_statistics();
-  GpuProgress done{0, hbm.read_bytes, hbm.write_bytes, 0, flow_->statistics().unit_seconds_compute};
+  GpuProgress done{.hbm_read_bytes = hbm.read_bytes,
+                   .hbm_write_bytes = hbm.write_bytes,
+                   .unit_seconds_compute = flow_->statistics().unit_seconds_compute};
   done += flow_->skipped();
   done.memory_transactions = flow_->statistics().memory_transactions;  // those that were simulated
   return done;
@@ -176,12 +178,14 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state) {
   if (scripts_ == nullptr) {
     work.push_back(quiet_work());
     work.front().from = &state;
+    work.front().skip_waves = true;
     return std::make_unique<Machine>(config_->system, work);
   }
   if (!folded_) folded_.emplace(*config_, *programs_);
   if (folded_->why_not().empty()) {
     work.push_back(folded_->work());
     work.front().from = &state;
+    work.front().skip_waves = true;
     return std::make_unique<Machine>(config_->system, work, folded_->multicast_groups(), CarriedValues(),
                                      folded_->scripts().aggregation_groups(), config_->seed, config_->gpus);
   }
@@ -201,7 +205,7 @@ Regime RegimeLab::company(const HostState& state) {
       machine->run_until_quiet(state.first.value, config_->threads, [&](Time now) { steady.look(now); });
   if (end == state.first.value) throw InternalError("a stretch of the program that never ends");
   Regime regime = observed_regime(*machine, programs_->front(), state.first.value, end);
-  regime.uncertainty = steady.uncertainty();
+  regime.uncertainty = steady.uncertainty() + machine->gpu(0).skip_uncertainty();
   for (std::size_t g = 0; g < machine->gpus(); ++g) {
     memory_transactions_ += machine->gpu(g).statistics().memory_transactions;
   }

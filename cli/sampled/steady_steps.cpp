@@ -15,10 +15,38 @@ constexpr std::size_t kLongestWindow = 4;
 // Steps between marks, on average, and of many warps, whose average is known better.
 constexpr double kSteps = 4;
 constexpr double kStepsOfMany = 2;
+constexpr double kStepsBesideKernels = 2;
 constexpr std::size_t kMany = 512;
 // One look costs something for each group of warps of all GPUs.
 constexpr std::int64_t kTransactions = 8192;
 constexpr std::int64_t kFewestTransactions = 256;
+
+// Of kernels, windows that are left out at most, and parts in which the L2 is told of them and of collectives in turn.
+constexpr double kMostWindows = 64;
+constexpr std::uint64_t kParts = 8;
+// Of a time that is to be whole waves of a kernel, so many are tried: as near as possible to whole turns of
+// collectives, and nearer than this share.
+constexpr int kTriedWaves = 64;
+constexpr double kNear = 0.02;
+constexpr double kNearEnough = 0.004;
+
+// So many waves of those that fit into `time`, in seconds; 0: none is near to whole turns.
+double whole_waves(double time, double wave, double turn) {
+  const double most = std::floor(time / wave);
+  if (turn <= 0) return most * wave;
+  double best = 0;
+  double nearest = kNear;
+  for (int i = 0; i < kTriedWaves; ++i) {
+    const double waves = (most - i) * wave;
+    if (waves < time / 2) break;
+    const double off = std::abs(std::round(waves / turn) * turn - waves) / waves;
+    if (off >= nearest) continue;
+    nearest = off;
+    best = waves;
+    if (off < kNearEnough) break;
+  }
+  return best;
+}
 
 std::uint64_t flag_of(std::uint32_t gpu, std::uint32_t flag) { return std::uint64_t{gpu} << 32U | flag; }
 }  // namespace
@@ -26,50 +54,76 @@ std::uint64_t flag_of(std::uint32_t gpu, std::uint32_t flag) { return std::uint6
 SteadySteps::SteadySteps(Machine& machine)
     : machine_(&machine),
       between_(std::max(kFewestTransactions, kTransactions / static_cast<std::int64_t>(machine.gpus()))),
-      steps_(machine.gpus() < kMany ? kSteps : kStepsOfMany) {}
+      steps_(machine.gpus() < kMany ? kSteps : kStepsOfMany),
+      kernels_(machine) {}
 
 std::optional<SteadySteps::Mark> SteadySteps::mark(Time now) const {
   const Gpu& first = machine_->gpu(0);
-  Mark mark{now + first.clock().to_time(first.skipped().at), {}};
+  Mark mark{now + first.clock().to_time(first.skipped().at), {}, {}};
   std::vector<Gpu::Steps> found;
   for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
     found.clear();
     if (!machine_->gpu(g).stepping(found)) return std::nullopt;
     for (const Gpu::Steps& steps : found) mark.warps.push_back({g, steps});
   }
-  return mark.warps.empty() ? std::nullopt : std::optional(std::move(mark));
+  if (!kernels_.mark(mark.kernels) || (mark.warps.empty() && mark.kernels.empty())) return std::nullopt;
+  return mark;
 }
 
 double SteadySteps::phases(const Mark& from, const Mark& to) {
   double sum = 0;
   for (std::size_t i = 0; i < to.warps.size(); ++i) sum += to.warps[i].at.phases - from.warps[i].at.phases;
-  return sum / static_cast<double>(to.warps.size());
+  return to.warps.empty() ? 0 : sum / static_cast<double>(to.warps.size());
+}
+
+// Collectives that only wait for what kernels will do, or free, hold up nothing.
+bool SteadySteps::passed(const Mark& from, const Mark& to, bool waves) const {
+  const double steps = phases(from, to);
+  if (steps < (to.kernels.empty() ? steps_ : kStepsBesideKernels) && (to.kernels.empty() || steps > 0)) return false;
+  return SteadyKernels::turned(from.kernels, to.kernels, waves);
 }
 
 void SteadySteps::look(Time now, const TouchElsewhere& elsewhere) {
   if (machine_->gpu(0).statistics().memory_transactions < next_look_) return;
   next_look_ = machine_->gpu(0).statistics().memory_transactions + between_;
-  std::optional<Mark> found = mark(now);
+  const std::optional<Mark> found = mark(now);
   const auto same_warps = [](const Warps& a, const Warps& b) { return a.gpu == b.gpu && a.at.agent == b.at.agent; };
-  if (!found || (!marks_.empty() && !std::ranges::equal(marks_.back().warps, found->warps, same_warps))) {
+  const auto same = [&](const Mark& mark) {
+    return std::ranges::equal(mark.warps, found->warps, same_warps) &&
+           SteadyKernels::same(mark.kernels, found->kernels);
+  };
+  if (!found || (!marks_.empty() && !same(marks_.back()))) {
     marks_.clear();
+    wave_marks_.clear();
+    most_ = kFewest;
     if (!found) return;
   }
-  if (!marks_.empty() && phases(marks_.back(), *found) < steps_) return;
-  marks_.push_back(*std::move(found));
+  if (look(marks_, *found, false, elsewhere)) return;
+  if (!found->kernels.empty() && look(wave_marks_, *found, true, elsewhere)) marks_.clear();
+}
+
+bool SteadySteps::look(Marks& marks, const Mark& found, bool waves, const TouchElsewhere& elsewhere) {
+  if (!marks.empty() && !passed(marks.back(), found, waves)) return false;
+  marks.push_back(found);
+  for (std::uint32_t g = 0; g < machine_->gpus() && !found.kernels.empty(); ++g) machine_->gpu(g).note_rounds();
   // Longer windows scatter less, shorter ones need less.
   for (std::size_t window = kLongestWindow; window > 0; window /= 2) {
-    if (marks_.size() <= 2 * window) continue;
-    const Mark& from = marks_[marks_.size() - 1 - 2 * window];
-    const Mark& middle = marks_[marks_.size() - 1 - window];
-    const double before = phases(from, middle) / to_seconds(middle.when - from.when);
-    const double last = phases(middle, marks_.back()) / to_seconds(marks_.back().when - middle.when);
-    const double scatter = std::abs(last - before) / (last + before);
-    if (2 * scatter > WaveSkip::kSettled || !leave_out(from, marks_.back(), scatter, elsewhere)) continue;
-    marks_.clear();
-    return;
+    if (marks.size() <= 2 * window) continue;
+    const Mark& from = marks[marks.size() - 1 - 2 * window];
+    const Mark& middle = marks[marks.size() - 1 - window];
+    const double before_s = to_seconds(middle.when - from.when);
+    const double last_s = to_seconds(found.when - middle.when);
+    const double before = phases(from, middle) / before_s;
+    const double last = phases(middle, found) / last_s;
+    double scatter = last + before > 0 ? std::abs(last - before) / (last + before) : 0;
+    scatter = std::max(scatter, SteadyKernels::scatter({&from.kernels, &middle.kernels, before_s},
+                                                       {&middle.kernels, &found.kernels, last_s}));
+    if (2 * scatter > WaveSkip::kSettled || !leave_out(from, found, scatter, waves, elsewhere)) continue;
+    marks.clear();
+    return true;
   }
-  if (marks_.size() > 2 * kLongestWindow) marks_.erase(marks_.begin());
+  if (marks.size() > 2 * kLongestWindow) marks.erase(marks.begin());
+  return false;
 }
 
 // All agree on the number of turns; none: there is nothing to leave out.
@@ -154,30 +208,66 @@ std::optional<double> SteadySteps::turns_between(const Mark& from, const Mark& t
   return mean;
 }
 
-bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, const TouchElsewhere& elsewhere) {
-  std::vector<PhaseRepeats> found = repeats(now);
-  if (found.empty() || !flags_agree(now, found)) return false;
-  const std::uint64_t turns = found.front().turns;
-  const std::optional<double> watched = turns_between(from, now, found);
-  if (!watched || static_cast<double>(turns) < *watched) return false;
+std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(const Mark& from, const Mark& now) {
+  Ahead ahead{.repeats = repeats(now)};
+  if (ahead.repeats.empty() || !flags_agree(now, ahead.repeats)) return std::nullopt;
+  ahead.turns = ahead.repeats.front().turns;
+  const std::optional<double> watched = turns_between(from, now, ahead.repeats);
+  if (!watched || static_cast<double>(ahead.turns) < *watched) return std::nullopt;
   // Where a turn has phases of several kinds, each window has to have them all.
-  if (*watched < 2 && !std::ranges::all_of(found, &PhaseRepeats::even)) return false;
-  const double seconds = to_seconds(now.when - from.when) * static_cast<double>(turns) / *watched;
-  std::uint64_t remote_lines = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    machine_->gpu(now.warps[i].gpu)
-        .leave_out_turns(now.warps[i].at.agent, found[i], turns, now.warps[i].gpu == 0 ? elsewhere : TouchElsewhere());
-    remote_lines += turns * found[i].remote_lines;
+  if (*watched < 2 && !std::ranges::all_of(ahead.repeats, &PhaseRepeats::even)) return std::nullopt;
+  ahead.turn = to_seconds(now.when - from.when) / *watched;
+  ahead.time = static_cast<double>(ahead.turns) * ahead.turn;
+  return ahead;
+}
+
+// As much as kernels and collectives can both go on.
+bool SteadySteps::fit_kernels(const Mark& from, const Mark& now, bool waves, Ahead& ahead) {
+  const double window = to_seconds(now.when - from.when);
+  double time = std::min(kernels_.limit({&from.kernels, &now.kernels, window}, waves), most_ * window);
+  if (!ahead.repeats.empty()) time = std::min(time, ahead.time);
+  const double wave = kernels_.longest_wave();
+  if (wave > 0) {
+    time = whole_waves(time, wave, ahead.turn);
+  } else if (ahead.turn > 0) {
+    time = std::floor(time / ahead.turn) * ahead.turn;
   }
-  for_each_count(now, found, [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by) {
+  if (time < window / 2) return false;
+  ahead.time = time;
+  if (ahead.repeats.empty()) return true;
+  ahead.turns = static_cast<std::uint64_t>(std::llround(time / ahead.turn));
+  for (PhaseRepeats& repeats : ahead.repeats) repeats.cursor = nullptr;  // it stands elsewhere
+  return ahead.turns > 0;
+}
+
+bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, bool waves,
+                            const TouchElsewhere& elsewhere) {
+  std::optional<Ahead> ahead = phases(from, now) > 0 ? collectives_ahead(from, now) : Ahead();
+  if (!ahead || (!now.kernels.empty() && !fit_kernels(from, now, waves, *ahead))) return false;
+  const std::uint64_t turns = ahead->turns;
+  const std::uint64_t parts = now.kernels.empty() ? 1 : kParts;
+  std::uint64_t remote_lines = 0;
+  for (std::uint64_t part = 0; part < parts; ++part) {
+    const auto share = [&](std::uint64_t p) { return static_cast<double>(p) / static_cast<double>(parts); };
+    if (!now.kernels.empty()) kernels_.leave_out(ahead->time, share(part), share(part + 1));
+    const std::uint64_t some = turns * (part + 1) / parts - turns * part / parts;
+    for (std::size_t i = 0; i < ahead->repeats.size() && some > 0; ++i) {
+      machine_->gpu(now.warps[i].gpu)
+          .leave_out_turns(now.warps[i].at.agent, ahead->repeats[i], some,
+                           now.warps[i].gpu == 0 ? elsewhere : TouchElsewhere());
+      remote_lines += some * ahead->repeats[i].remote_lines;
+    }
+  }
+  for_each_count(now, ahead->repeats, [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by) {
     machine_->gpu(gpu).count_left_out(flag, static_cast<std::uint32_t>(turns * by));
   });
   for (std::size_t g = 0; g < machine_->gpus(); ++g) {
     Gpu& gpu = machine_->gpu(g);
-    gpu.leave_out(gpu.clock().to_subcycles(nanoseconds(seconds * 1e9)));
+    gpu.leave_out(gpu.clock().to_subcycles(nanoseconds(ahead->time * 1e9)));
   }
   machine_->gpu(0).move_left_out(remote_lines);
-  uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(scatter * seconds * 1e9));
+  uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(scatter * ahead->time * 1e9));
+  most_ = std::min(2 * most_, kMostWindows);
   return true;
 }
 

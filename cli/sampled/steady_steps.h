@@ -1,6 +1,7 @@
-// Leaves out steps that collectives repeat while they have all GPUs for themselves: once each takes as long as those
-// before, all groups of warps of all GPUs go on by equally many turns of theirs (gpu_model/phase_repeats.h). What is
-// under way stays as it is. Flags must count in a turn as much as is waited for, or nothing is left out.
+// Leaves out steps that collectives repeat: once each takes as long as those before, all groups of warps of all GPUs go
+// on by equally many turns of theirs (gpu_model/phase_repeats.h). What is under way stays as it is. Flags must count in
+// a turn as much as is waited for, or nothing is left out. Kernels that run beside them, or where collectives wait, go
+// on for as long at the rate that they had (steady_kernels.h).
 #pragma once
 
 #include <cstdint>
@@ -8,12 +9,16 @@
 #include <vector>
 
 #include "cli/machine.h"
+#include "cli/sampled/steady_kernels.h"
 
 namespace weft {
 
 class SteadySteps {
  public:
   explicit SteadySteps(Machine& machine);
+
+  // Of kernels, so many times what was looked at is left out at first; twice as much each time that it stays so.
+  static constexpr double kFewest = 4;
 
   // Between two windows, all GPUs being at `now`.
   void look(Time now, const TouchElsewhere& elsewhere);
@@ -27,7 +32,9 @@ class SteadySteps {
   struct Mark {
     Time when;  // with what was left out
     std::vector<Warps> warps;
+    SteadyKernels::Mark kernels;
   };
+  using Marks = std::vector<Mark>;
 
   [[nodiscard]] std::optional<Mark> mark(Time now) const;
   // Phases that warps have been through, each, on average.
@@ -38,14 +45,28 @@ class SteadySteps {
   void for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const;
   [[nodiscard]] static std::optional<double> turns_between(const Mark& from, const Mark& to,
                                                            const std::vector<PhaseRepeats>& repeats);
+  // What comes next when all has gone on as between these marks: turns of collectives, and for how long.
+  struct Ahead {
+    std::vector<PhaseRepeats> repeats;  // by warps; none: collectives wait, or there are none
+    std::uint64_t turns = 0;
+    double turn = 0;  // seconds
+    double time = 0;
+  };
+  [[nodiscard]] bool passed(const Mark& from, const Mark& to, bool waves) const;
+  bool look(Marks& marks, const Mark& found, bool waves, const TouchElsewhere& elsewhere);
+  std::optional<Ahead> collectives_ahead(const Mark& from, const Mark& now);
+  [[nodiscard]] bool fit_kernels(const Mark& from, const Mark& now, bool waves, Ahead& ahead);
   // The windows between these marks agree but for `scatter`. False: there is nothing to leave out.
-  bool leave_out(const Mark& from, const Mark& now, double scatter, const TouchElsewhere& elsewhere);
+  bool leave_out(const Mark& from, const Mark& now, double scatter, bool waves, const TouchElsewhere& elsewhere);
 
   Machine* machine_;
   std::int64_t between_;  // two looks, memory transactions of the first GPU
   std::int64_t next_look_ = 0;
   double steps_;  // of a window
-  std::vector<Mark> marks_;
+  SteadyKernels kernels_;
+  Marks marks_;
+  Marks wave_marks_;       // of windows in which kernels had whole waves
+  double most_ = kFewest;  // windows of kernels that are left out at once
   SubCycle uncertainty_ = 0;
 };
 

@@ -138,6 +138,8 @@ TEST(SampleEndToEnd, ATransformerOfOneLayer) {
                                .string();
   const Ran run = weft("validate " + file, folder);
   EXPECT_EQ(run.code, 0) << run.errors;
+  EXPECT_THAT(run.output, HasSubstr("fits"));
+  EXPECT_THAT(weft("validate " + file + " --set workload.layers=32", folder).output, HasSubstr("does not fit"));
 }
 
 }  // namespace

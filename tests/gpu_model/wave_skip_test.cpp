@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kTurn = 100;
 constexpr double kHbmRate = 4;  // bytes a subcycle
 constexpr SubCycle kTime = 500;
+constexpr std::int64_t kCache = 1 << 20;
 
 // Does `work` in turns that take what `time(turn)` says and read 1000 bytes. Where turns agree, all but the last are
 // left out, each of which moves `moved`. How many they were.
@@ -31,7 +32,7 @@ std::uint64_t turns_left_out(WaveSkip& waves, std::uint64_t work, TurnTime time,
 }
 
 TEST(WaveSkip, LeavesOutTurnsOfASettledKernelAndKeepsTheLast) {
-  WaveSkip waves(2000, kTurn, kHbmRate);
+  WaveSkip waves(2000, 0, kTurn, kHbmRate, kCache);
   EXPECT_EQ(turns_left_out(waves, 2000, [](std::uint64_t) { return kTime; }), 16U);  // of 20: three seen, one to come
   EXPECT_EQ(waves.skipped().at, 16 * kTime);
   EXPECT_EQ(waves.skipped().hbm_read_bytes, 16 * 1000);
@@ -39,7 +40,7 @@ TEST(WaveSkip, LeavesOutTurnsOfASettledKernelAndKeepsTheLast) {
 }
 
 TEST(WaveSkip, TakesTheMeanOfTurnsAndSaysHowTheyScatter) {
-  WaveSkip waves(2000, kTurn, kHbmRate);
+  WaveSkip waves(2000, 0, kTurn, kHbmRate, kCache);
   const auto turns = static_cast<SubCycle>(
       turns_left_out(waves, 2000, [](std::uint64_t turn) { return SubCycle{turn % 2 == 0 ? 1000 : 1010}; }));
   ASSERT_GT(turns, 0);
@@ -48,27 +49,27 @@ TEST(WaveSkip, TakesTheMeanOfTurnsAndSaysHowTheyScatter) {
 }
 
 TEST(WaveSkip, WaitsWhileTurnsStillChange) {
-  WaveSkip waves(2000, kTurn, kHbmRate);
+  WaveSkip waves(2000, 0, kTurn, kHbmRate, kCache);
   EXPECT_EQ(turns_left_out(waves, 2000, [](std::uint64_t turn) { return static_cast<SubCycle>(1000 * turn); }), 0U);
 }
 
 TEST(WaveSkip, LeavesOutNothingOfAFewTurns) {
-  WaveSkip waves(400, kTurn, kHbmRate);
+  WaveSkip waves(400, 0, kTurn, kHbmRate, kCache);
   EXPECT_EQ(turns_left_out(waves, 400, [](std::uint64_t) { return kTime; }), 0U);
 }
 
 // 1000 bytes in 250 subcycles are all that HBM can do.
 TEST(WaveSkip, TurnsThatHbmDecidesTakeAsLongAsTheirBytes) {
-  WaveSkip bound(2000, kTurn, kHbmRate);
+  WaveSkip bound(2000, 0, kTurn, kHbmRate, kCache);
   EXPECT_EQ(turns_left_out(bound, 2000, [](std::uint64_t) { return SubCycle{250}; }, {1000, 200}), 16U);
   EXPECT_EQ(bound.skipped().at, 16 * 300);
-  WaveSkip free(2000, kTurn, kHbmRate);
+  WaveSkip free(2000, 0, kTurn, kHbmRate, kCache);
   EXPECT_EQ(turns_left_out(free, 2000, [](std::uint64_t) { return SubCycle{2500}; }, {1000, 200}), 16U);
   EXPECT_EQ(free.skipped().at, 16 * 2500);
 }
 
 TEST(WaveSkip, LooksAgainWhereTurnsMoveMoreOrLess) {
-  WaveSkip waves(2000, kTurn, kHbmRate);
+  WaveSkip waves(2000, 0, kTurn, kHbmRate, kCache);
   EXPECT_EQ(turns_left_out(waves, 2000, [](std::uint64_t) { return SubCycle{250}; }, {1500, 0}), 1U);
 }
 

@@ -108,7 +108,11 @@ AttentionState new_state(TrainingStep& step, const AttentionGeometry& geometry, 
 }
 
 bool looks(const AttentionGeometry& geometry, const Positions& queries, const Positions& keys) {
-  return count_tiles(queries, 1, keys, 1, geometry.tokens, geometry.causal).touched > 0;
+  std::int64_t furthest = -1;
+  for (const PositionRun& run : queries) furthest = std::max(furthest, last_below(run, geometry.tokens));
+  const std::int64_t end = geometry.causal ? furthest + 1 : geometry.tokens;
+  return furthest >= 0 &&
+         std::any_of(keys.begin(), keys.end(), [&](const PositionRun& run) { return last_below(run, end) >= 0; });
 }
 
 void attend_block(TrainingStep& step, const AttentionBlock& block, const AttentionState& state) {
@@ -160,8 +164,7 @@ AttentionGradient prepare_gradient(TrainingStep& step, const AttentionGeometry& 
 }
 
 void attend_block_backward(TrainingStep& step, const AttentionBlock& block, const AttentionState& state,
-                           const AttentionGradient& gradient, const Stack& key_gradient, const Stack& value_gradient,
-                           std::int64_t key_gradient_bytes) {
+                           const AttentionGradient& gradient, const Stack& key_gradient, const Stack& value_gradient) {
   const std::int64_t size = block.geometry.head_size;
   const std::int64_t heads = block.query.count;
   const std::int64_t element_bytes = step.precision().element_bytes;
@@ -187,11 +190,11 @@ void attend_block_backward(TrainingStep& step, const AttentionBlock& block, cons
                   streamed(output_gradient, element_bytes, tiles, share),
                   streamed({state.statistics, heads, 1, rows, 0, rows, rows}, 4, tiles, share),
                   streamed({gradient.row_products, heads, 1, rows, 0, rows, rows}, 4, tiles, share)};
-  const std::int64_t written = key_gradient.elements() * key_gradient_bytes;
+  const std::int64_t written = key_gradient.elements() * element_bytes;
   TensorUse added = streamed(query_sums, 4, tiles, share);
   added.atomic = true;
-  kernel.writes = {added, cut(key_gradient.tensor, key_gradient.offset * key_gradient_bytes, written, blocks),
-                   cut(value_gradient.tensor, value_gradient.offset * key_gradient_bytes, written, blocks)};
+  kernel.writes = {added, cut(key_gradient.tensor, key_gradient.offset * element_bytes, written, blocks),
+                   cut(value_gradient.tensor, value_gradient.offset * element_bytes, written, blocks)};
   const OpId op = step.emit("attention_backward", std::move(kernel));
   step.computes(op, [values = values_of(block, state), output_gradient, products = gradient.row_products, query_sums,
                      key_gradient, value_gradient](TensorValues& numbers) {
@@ -225,7 +228,7 @@ Matrix attend_whole(TrainingStep& step, const AttentionGeometry& geometry, const
     const TensorId key_gradient = step.activation("key_gradient", key.elements());
     const TensorId value_gradient = step.activation("value_gradient", value.elements());
     attend_block_backward(step, block, state, gradient, key_heads(g, key_gradient, rows),
-                          key_heads(g, value_gradient, rows), step.precision().element_bytes);
+                          key_heads(g, value_gradient, rows));
     step.add_gradient(query.tensor, finish_gradient(step, query.elements(), gradient));
     step.add_gradient(key.tensor, key_gradient);
     step.add_gradient(value.tensor, value_gradient);

@@ -39,8 +39,7 @@ struct AttentionGradient {
                                                  TensorId output_gradient);
 // `key_gradient` and `value_gradient` are written.
 void attend_block_backward(TrainingStep& step, const AttentionBlock& block, const AttentionState& state,
-                           const AttentionGradient& gradient, const Stack& key_gradient, const Stack& value_gradient,
-                           std::int64_t key_gradient_bytes);
+                           const AttentionGradient& gradient, const Stack& key_gradient, const Stack& value_gradient);
 // The queries' gradient in the step's precision.
 [[nodiscard]] TensorId finish_gradient(TrainingStep& step, std::int64_t elements, const AttentionGradient& gradient);
 

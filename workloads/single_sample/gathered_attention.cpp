@@ -61,8 +61,7 @@ Matrix gathered_attention(TrainingStep& step, const AttentionGeometry& geometry,
     const std::int64_t elements = 2 * in.key.elements() * ranks.size();
     const TensorId gradients = step.activation("all_key_gradients", elements);
     attend_block_backward(step, block_of(both), state, gradient, key_heads(geometry, gradients, all_rows),
-                          key_heads(geometry, gradients, all_rows, all_rows * in.key.columns),
-                          step.precision().element_bytes);
+                          key_heads(geometry, gradients, all_rows, all_rows * in.key.columns));
     const TensorId by_rank = step.activation("key_gradients_by_rank", elements);
     ordered(by_rank, gradients, true);
     const TensorId own = step.activation("own_key_gradients", 2 * in.key.elements());

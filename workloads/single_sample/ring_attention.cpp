@@ -36,20 +36,19 @@ class RingAttention {
     const std::int64_t elements = 2 * in_.key.elements();
     const auto keys = new_buffers("keys_of_others", bytes(packed_), MemoryClass::communication);
     const auto sums = new_buffers("key_gradients_of_others", 4 * elements, MemoryClass::communication);
-    const TensorId part = step_->temporary("key_gradient_part", 4 * elements, MemoryClass::workspace);
+    const TensorId part = step_->activation("key_gradient_part", elements);
     TensorId here = packed_;
     // What is summed for the keys that are here comes while the kernel computes what this rank adds.
     TensorId sum = sums[0];
     for (std::uint32_t j = 0; j < ranks_.size(); ++j) {
       const TensorId next = keys[j % 2];
       if (j + 1 < ranks_.size()) shift("ring_keys_backward", here, next);
-      const TensorId target = j == 0 ? sum : part;
-      const std::int64_t rows = in_.key.rows;
       if (works(j)) {
-        attend_block_backward(*step_, block(here, j, true, true), state_, gradient, key_heads(geometry_, target, rows),
-                              key_heads(geometry_, target, rows, in_.key.elements()), 4);
+        const std::int64_t rows = in_.key.rows;
+        attend_block_backward(*step_, block(here, j, true, true), state_, gradient, key_heads(geometry_, part, rows),
+                              key_heads(geometry_, part, rows, in_.key.elements()));
+        add(part, sum, elements, j == 0);
       }
-      if (j > 0 && works(j)) add(part, sum, elements);
       // From the last one they go home.
       if (ranks_.size() > 1) {
         const TensorId arrives = sum == sums[0] ? sums[1] : sums[0];
@@ -92,10 +91,12 @@ class RingAttention {
     communicate(*step_, name, CollectiveKind::shift, ranks_.gpus, whole(*step_, from), whole(*step_, to), type);
   }
 
-  void add(TensorId part, TensorId sum, std::int64_t elements) {
-    const OpId op = step_->elementwise("add_key_gradients", elements, {part, sum}, {sum});
+  void add(TensorId part, TensorId sum, std::int64_t elements, bool first) {
+    std::vector<TensorId> reads{part};
+    if (!first) reads.push_back(sum);
+    const OpId op = step_->elementwise("add_key_gradients", elements, reads, {sum});
     step_->computes(op, [=](TensorValues& values) {
-      copy(values, behind(part, 1, 1, elements), behind(sum, 1, 1, elements), true);
+      copy(values, behind(part, 1, 1, elements), behind(sum, 1, 1, elements), !first);
     });
   }
 

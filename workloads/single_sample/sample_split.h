@@ -36,7 +36,7 @@ struct SampleSplit {
   PartialSum sums = PartialSum::all_reduce;  // single_sample, ring_self_attention
   bool overlap = true;                       // communication beside what does not need it
   std::uint32_t ulysses_gpus = 1;            // ulysses_ring: neighbours that exchange heads
-  std::vector<std::uint32_t> gpus = {};           // that share the sample
+  std::vector<std::uint32_t> gpus = {};      // that share the sample
   std::uint32_t rank = 0;                    // among them
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(gpus.size()); }

@@ -1,0 +1,138 @@
+// Kernels beside collectives, and several kernels: what of them is left out between two windows (steady_kernels.h).
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "gpu_model/gpu.h"
+
+namespace weft {
+
+namespace {
+constexpr std::uint32_t kMostBlocksOfUnit = 32;  // CUDA programming guide, table of technical specifications
+}  // namespace
+
+// Nothing of the host is due, and all that runs are collectives and kernels in the middle.
+bool Gpu::settled() const {
+  if (control_due_ > 0 || !flushing_.empty() || work_.values != nullptr) return false;
+  return std::all_of(active_.begin(), active_.end(), [this](std::uint32_t slot) {
+    const RunningKernel& kernel = running_[slot];
+    return kernel.communication || (kernel.program && kernel.blocks_done < kernel.blocks);
+  });
+}
+
+bool Gpu::working(std::vector<KernelWork>& found) const {
+  if (!settled()) return false;
+  if (work_.skip_waves && active_.size() == 1 && collectives_ == 0) return false;  // it leaves out waves by itself
+  const std::size_t first = found.size();
+  for (const std::uint32_t slot : active_) {
+    const RunningKernel& kernel = running_[slot];
+    if (kernel.communication) continue;
+    const std::uint64_t resident = kernel.next_block - kernel.blocks_done;
+    KernelWork work{.slot = slot, .sequence = kernel.sequence};
+    work.rounds = kernel.program->phase(0, 0).rounds;
+    work.resident = resident;
+    work.done = static_cast<double>(kernel.blocks_done) * work.rounds;
+    work.blocks_ahead = kernel.blocks - kernel.next_block;
+    work.turn = static_cast<double>(rounds_of_turn(*kernel.program, resident));
+    found.push_back(work);
+  }
+  for (const Agent& agent : agents_) {
+    if (agent.finished || running_[agent.kernel].communication) continue;
+    for (std::size_t i = first; i < found.size(); ++i) {
+      if (found[i].slot != agent.kernel) continue;
+      found[i].done += agent.phase_index > 0 ? found[i].rounds : agent.computed;
+    }
+  }
+  return true;
+}
+
+// How fast each block goes: those that share a unit with fewer others are faster.
+void Gpu::note_rounds() {
+  round_rates_.resize(agents_.size());
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    const Agent& agent = agents_[i];
+    RoundRate& rate = round_rates_[i];
+    const std::uint32_t kernel = running_[agent.kernel].sequence;
+    if (!agent.finished && (rate.kernel != kernel || rate.block != agent.block_number)) {
+      rate = {.kernel = kernel, .block = agent.block_number, .since = now(), .returned = agent.returned};
+    }
+  }
+}
+
+// Each block that runs gets a part of `rounds` as its rate says: how many times they may be left out until the first
+// one is at its end; 0: a rate is not known.
+double Gpu::share_rounds(std::uint32_t slot, double rounds) {
+  // Those that share a unit with as many others go equally fast but for chance.
+  struct Crowd {
+    double rate = 0, blocks = 0;
+  };
+  std::array<Crowd, 2 * (kMostBlocksOfUnit + 1)> crowds{};
+  const auto crowd_of = [&](const Agent& agent) -> Crowd& {
+    const Unit& unit = units_[agent.unit];
+    return crowds.at(2 * std::min(unit.compute_blocks, kMostBlocksOfUnit) + (unit.communication_blocks > 0 ? 1 : 0));
+  };
+  const auto is_part = [&](std::size_t i) { return !agents_[i].finished && agents_[i].kernel == slot; };
+  double all = 0;
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    if (!is_part(i)) continue;
+    const Agent& agent = agents_[i];
+    if (i >= round_rates_.size()) return 0;
+    const RoundRate& rate = round_rates_[i];
+    const bool known = rate.kernel == running_[slot].sequence && rate.block == agent.block_number;
+    if (!known || agent.phase_index != 0 || rate.since == now()) return 0;
+    const double lines = static_cast<double>(agent.returned - rate.returned) / static_cast<double>(now() - rate.since);
+    crowd_of(agent).rate += lines;
+    ++crowd_of(agent).blocks;
+    all += lines;
+  }
+  if (all <= 0) return 0;
+  auto times = std::numeric_limits<double>::max();
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    if (!is_part(i)) continue;
+    RoundRate& rate = round_rates_[i];
+    const Crowd& crowd = crowd_of(agents_[i]);
+    rate.rounds = crowd.rate / crowd.blocks * rounds / all;
+    rate.carried = 0.5;
+    const double left = static_cast<double>(agents_[i].rounds) - agents_[i].load_round;
+    if (rate.rounds > 0) times = std::min(times, left / rate.rounds);
+  }
+  return times;
+}
+
+// What was shared, so many times: the rounds that are left out, and what they move. Without `ask_all`, the L2 is only
+// told what it then still holds.
+std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, bool ask_all, L2Cache::Touched& moved) {
+  const auto streams = static_cast<std::int64_t>(std::max<std::size_t>(1, agents_.size() * Phase::kMaxStores));
+  const auto held = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams);
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    if (agents_[i].finished || agents_[i].kernel != slot) continue;
+    RoundRate& rate = round_rates_[i];
+    rate.carried += rate.rounds * times;
+    const auto rounds = static_cast<std::uint32_t>(rate.carried);
+    rate.carried -= rounds;
+    moved += skip_rounds(agents_[i], rounds, {}, ask_all ? ~std::uint32_t{0} : held);
+    all += rounds;
+  }
+  return all;
+}
+
+void Gpu::leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time) {
+  L2Cache::Touched moved;
+  leave_out_shared(slot, rounds, true, moved);
+  skipped_.hbm_read_bytes += moved.fetched_bytes;
+  skipped_.hbm_write_bytes += moved.written_back_bytes;
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    if (agents_[i].kernel == slot) round_rates_[i].since -= time;
+  }
+}
+
+void Gpu::leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks) {
+  RunningKernel& kernel = running_[slot];
+  const L2Cache::Touched moved = leave_out_blocks(kernel, blocks - blocks % kernel.cluster_blocks, true);
+  skipped_.hbm_read_bytes += moved.fetched_bytes;
+  skipped_.hbm_write_bytes += moved.written_back_bytes;
+}
+
+}  // namespace weft
