@@ -90,7 +90,7 @@ void expect_as_in_detail(const RunConfig& config, const KernelDemand& kernel, Co
 
 TEST(SteadyKernels, AKernelGoesOnWithTheCollectiveBesideIt) {
   const RunConfig config = config_of(2, "switched");
-  expect_as_in_detail(config, blocks_of(23 * 160, 10, 8 << 10), CollectiveKind::shift, 16 << 20, 0.4);
+  expect_as_in_detail(config, blocks_of(23 * 40, 10, 32 << 10), CollectiveKind::shift, 12 << 20, 0.55);
 }
 
 TEST(SteadyKernels, AKernelGoesOnByItselfOnceTheCollectiveHasEnded) {
