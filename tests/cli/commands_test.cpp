@@ -145,7 +145,8 @@ TEST(Commands, ValidateAConfiguration) {
   folder.write("e.json", kExperiment);
   const Ran ran = weft("validate e.json --set gpus=4", folder);
   EXPECT_EQ(ran.code, 0);
-  EXPECT_EQ(ran.output, "e.json: a valid configuration: resnet50 on 4 GPUs of hgx-h100\n");
+  EXPECT_THAT(ran.output, StartsWith("e.json: a valid configuration: resnet50 on 4 GPUs of hgx-h100\n  "));
+  EXPECT_THAT(ran.output, EndsWith(" GB of 85.9 GB of a GPU's memory at most: fits\n"));
 }
 
 TEST(Commands, ListSystemsForPeopleAndScripts) {
