@@ -161,6 +161,8 @@ std::string describe_run(const Json& config) {
     text += " on ";
   }
   text += system;
+  const std::string scheme = text_at(config, "/scheme/name");
+  if (!scheme.empty() && scheme != "data_parallel") text += (text.empty() ? "" : ", ") + scheme;
   std::string algorithm = text_at(config, "/all_reduce/algorithm");
   std::replace(algorithm.begin(), algorithm.end(), '_', '-');
   if (!algorithm.empty()) text += (text.empty() ? "" : ", ") + algorithm + " all-reduce";

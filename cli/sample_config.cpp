@@ -35,6 +35,12 @@ const EnumNames<std::string>& precision_table() {
 
 constexpr std::int64_t kMost = std::int64_t{1} << 32;
 
+// Absent: all at once.
+template <class Fields>
+void offset_field(Fields& f, std::optional<std::int64_t>& offset) {
+  f.maybe("offset", offset, [](auto& at, const char* key, std::int64_t& value) { at.count(key, value, 1, kMost); });
+}
+
 // The name is the variant's, not the user's to choose.
 template <class Fields>
 void model_name(Fields& f, const char* name) {
@@ -61,7 +67,7 @@ void all_fields(Fields& f, ProductWorkload& product) {
   f.choice("product", product.product, product_table());
   f.count("rows", product.rows, 1, kMost);
   f.count("columns", product.columns, 1, 1 << 24);
-  f.count("offset", product.offset, 0, kMost, Presence::optional);
+  offset_field(f, product.offset);
   f.choice("precision", product.precision, precision_table(), Presence::optional);
 }
 
@@ -69,7 +75,7 @@ template <class Fields>
 void all_fields(Fields& f, SchemeConfig& scheme) {
   f.count("sample_gpus", scheme.sample_gpus, 0, 1 << 24, Presence::optional);
   f.choice("split", scheme.split, split_table(), Presence::optional);
-  f.count("offset", scheme.offset, 0, kMost, Presence::optional);
+  offset_field(f, scheme.offset);
   f.choice("gradient_sums", scheme.gradient_sums, sum_table(), Presence::optional);
   f.count("ulysses_gpus", scheme.ulysses_gpus, 0, 1 << 24, Presence::optional);
 }
@@ -109,7 +115,7 @@ Graph graph_of(const RunConfig& config, const SampleSplit& split) {
   }
   const auto& product = std::get<ProductWorkload>(config.workload);
   SampleSplit with_offset = split;
-  with_offset.offset = product.offset;
+  with_offset.offset = product.offset.value_or(0);
   return make_distributed_product(spec_of(config, "distributed_product", product.precision), product.product,
                                   product.rows, product.columns, with_offset);
 }
@@ -226,7 +232,7 @@ SampleSplit sample_split(const RunConfig& config, std::uint32_t gpu) {
   const SchemeConfig& scheme = config.scheme;
   SampleSplit split{.scheme = scheme.sample,
                     .split = scheme.split,
-                    .offset = scheme.offset,
+                    .offset = scheme.offset.value_or(0),
                     .sums = scheme.gradient_sums,
                     .overlap = scheme.overlap,
                     .ulysses_gpus = scheme.ulysses_gpus,

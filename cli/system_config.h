@@ -70,7 +70,7 @@ struct ProductWorkload {
   DistributedProduct product = DistributedProduct::nt;
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  std::int64_t offset = 0;  // 0: all at once
+  std::optional<std::int64_t> offset;  // absent: all at once
   std::string precision = "fp32";
 };
 
@@ -90,7 +90,7 @@ struct SchemeConfig {
   // Of workloads of which a sample can be split.
   std::uint32_t sample_gpus = 0;  // that share a sample; 0: all
   SequenceSplit split = SequenceSplit::plain;
-  std::int64_t offset = 0;  // 0: all at once
+  std::optional<std::int64_t> offset;  // absent: all at once
   PartialSum gradient_sums = PartialSum::all_reduce;
   std::uint32_t ulysses_gpus = 0;  // 0: as the system and the heads suggest
 };

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/report_figures.h"
 #include "cli/run_config.h"
 #include "sim/error.h"
 #include "tests/cli/run_weft.h"
@@ -93,6 +94,12 @@ TEST(SampleConfig, RefusesWhatASchemeCannotTake) {
   EXPECT_THAT(refusal(R"({"name": "single_sample", "offset": -1})",
                       R"({"model": "attention", "sequence": 64, "hidden": 64, "heads": 4})"),
               HasSubstr("/scheme/offset"));
+  EXPECT_THAT(refusal(R"({"name": "single_sample", "offset": 0})",
+                      R"({"model": "attention", "sequence": 64, "hidden": 64, "heads": 4})"),
+              HasSubstr("/scheme/offset"));
+  EXPECT_THAT(refusal(R"({"name": "single_sample"})",
+                      R"({"model": "distributed_product", "product": "nt", "rows": 64, "columns": 8, "offset": 0})"),
+              HasSubstr("/workload/offset"));
   EXPECT_THAT(refusal(R"({"name": "ring_attention"})", R"({"model": "resnet50", "batch": 4})"),
               HasSubstr("/scheme/name"));
   EXPECT_THAT(refusal(R"({"name": "ulysses"})",
@@ -106,6 +113,9 @@ TEST(SampleConfig, ReadsWhatItWrote) {
   const RunConfig first = config(R"({"name": "ulysses_ring", "split": "striped"})");
   EXPECT_EQ(first.scheme.ulysses_gpus, 4U);
   EXPECT_EQ(read_run_config(first.resolved, "test").resolved.dump(), first.resolved.dump());
+  const RunConfig second = config(R"({"name": "single_sample", "offset": 7})");
+  EXPECT_EQ(second.scheme.offset, 7);
+  EXPECT_EQ(read_run_config(second.resolved, "test").resolved.dump(), second.resolved.dump());
 }
 
 TEST(SampleEndToEnd, RunsAndTellsValues) {
@@ -126,6 +136,8 @@ TEST(SampleEndToEnd, RunsAndTellsValues) {
     EXPECT_EQ(result["status"], "ok");
     EXPECT_GT(result["iteration"]["communication_s"], 0) << scheme;
     EXPECT_LT(result["iteration"]["time_s"], 0.002) << scheme;
+    const bool named = describe_run(result["config"]).find(scheme) != std::string::npos;
+    EXPECT_EQ(named, std::string(scheme) != "data_parallel");
   }
 }
 
