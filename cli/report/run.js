@@ -8,13 +8,13 @@ if (result.out_of_memory) {
       result.out_of_memory.largest_holders)));
 }
 if (!absent(figures.iteration_s)) page.append(el("div.pair", timeSection(figures), backwardSection(figures)));
+const loads = loadSections(data.timeline.counters);
 if (data.timeline.operations.length) {
   const left = data.timeline.gpus_left_out;
   page.append(section("timeline", "Timeline", "Each lane is a stream; kernels are coloured by how much slower they ran than alone. " +
     "Drag to move, Ctrl and wheel to zoom, drag in the ruler to choose a span, 0 for all. timeline.pftrace opens the same in Perfetto." +
-    (left ? ` ${left} GPUs are left out here to keep the page light; timeline.pftrace has them.` : ""), timelineView(data.timeline, (from, to) => loads.follow(from, to))));
+    (left ? ` ${left} GPUs are left out here to keep the page light; timeline.pftrace has them.` : ""), timelineView(data.timeline, loads.follow)));
 }
-const loads = loadSections(data.timeline.counters);
 const lost = lostSection(data.lost);
 const pairs = [el("div.pair", memorySection(result.gpus), unitsSection(result.gpus))].find((p) => p.children.length);
 for (const part of [...loads.parts, lost, pairs, networkSection(result.links, result.switches),

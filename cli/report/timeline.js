@@ -272,5 +272,6 @@ function timelineView(timeline, onSpan) {
     el("button", {type: "button", onclick: () => setView(all.from, all.to)}, "All"),
     el("button", {type: "button", "aria-label": "Zoom in", onclick: () => zoom(0.5, middle())}, "+"),
     el("button", {type: "button", "aria-label": "Zoom out", onclick: () => zoom(2, middle())}, "−"));
+  onSpan(all.from, all.to);  // before anything is drawn
   return [tools, frame];
 }

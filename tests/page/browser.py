@@ -28,6 +28,8 @@ class Browser:
         self.base = f"http://127.0.0.1:{port}"
         # --no-sandbox: a test machine runs as root, and the pages are the test's own.
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                     # A page that still scrolls has moved away under the mouse when it gets there.
+                     "--force-prefers-reduced-motion",
                      f"--window-size={width},{height}", "--force-device-scale-factor=1",
                      # No name resolves and no proxy answers: what a page asks of the network fails and is logged.
                      "--host-resolver-rules=MAP * ~NOTFOUND", "--no-proxy-server"]
@@ -73,16 +75,28 @@ class Browser:
         """Lets the page draw: charts put off what the mouse does until their next frame."""
         self.run_async("requestAnimationFrame(() => requestAnimationFrame(() => arguments[arguments.length - 1]()))")
 
+    def wait_for(self, condition, *arguments):
+        """Whether an expression became true within 20 s: what a page puts off comes when a busy machine lets it."""
+        return self.run_async("const done = arguments[arguments.length - 1], until = performance.now() + 20000; "
+                              f"(function look() {{ if ({condition}) done(true); else if (performance.now() > until) done(false); "
+                              "else setTimeout(look, 20); }).apply(null, arguments);", *arguments)
+
     def find(self, selector):
         return self._call("POST", "/element", {"using": "css selector", "value": selector})[kElement]
 
     def hover(self, selector, x, y):
-        """Moves the mouse to (x, y) in CSS pixels from the element's upper left corner."""
-        box = self.run("const e = document.querySelector(arguments[0]); e.scrollIntoView({block: 'center', "
-                       "behavior: 'instant'}); const b = e.getBoundingClientRect(); return [b.left, b.top];", selector)
-        move = {"type": "pointerMove", "duration": 0, "x": round(box[0] + x), "y": round(box[1] + y)}
-        self._act("pointer", [move])
-        self.frames()
+        """Moves the mouse to (x, y) in CSS pixels from the element's upper left corner, again if that moved meanwhile."""
+        self.run("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'});", selector)
+        corner = "const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top];"
+        box = self.run(corner, selector)
+        for _ in range(50):
+            move = {"type": "pointerMove", "duration": 0, "x": round(box[0] + x), "y": round(box[1] + y)}
+            self._act("pointer", [move])
+            self.frames()
+            before, box = box, self.run(corner, selector)
+            if box == before:
+                return
+        raise RuntimeError(f"{selector} does not keep still")
 
     def click_here(self):
         self._act("pointer", [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}])

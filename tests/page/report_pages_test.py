@@ -102,10 +102,8 @@ class SweepPage(Page):
         self.hover_item("#curves canvas", 0, 0)
         self.assertIn("Point 0", self.tip())
         self.browser.click_here()
-        link = self.browser.run_async("""const done = arguments[arguments.length - 1], until = performance.now() + 5000;
-          (function look() { const a = document.querySelector('.pinned a');
-            if (a || performance.now() > until) done(a ? a.href : ''); else requestAnimationFrame(look); })();""")
-        self.open(link.removeprefix("file://"))
+        self.assertTrue(self.browser.wait_for("document.querySelector('.pinned a')"))
+        self.open(self.browser.run("return document.querySelector('.pinned a').href;").removeprefix("file://"))
         self.assertEqual(self.browser.run("return document.title;"), "the point's page")
 
     def test_a_point_without_a_page_says_what_makes_it(self):
@@ -193,7 +191,8 @@ class RunPage(Page):
         span = "const s = Chart.getChart(document.querySelector('#hbm-load canvas')).scales.x; return s.max - s.min;"
         whole = self.browser.run(span)
         self.browser.run("[...document.querySelectorAll('#timeline button')].find(b => b.textContent === '+').click();")
-        self.browser.run_async("setTimeout(arguments[0], 300)")
+        shown = "Chart.getChart(document.querySelector('#hbm-load canvas')).scales.x"
+        self.browser.wait_for(f"{shown}.max - {shown}.min < 0.9 * {whole}")
         self.assertAlmostEqual(self.browser.run(span), whole / 2, delta=whole / 100)
 
     def test_memory_is_stacked_under_its_limit(self):
