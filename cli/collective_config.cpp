@@ -144,11 +144,11 @@ std::vector<std::size_t> group_sizes(const CollectiveWorkload& workload, std::ui
 
 void check_algorithm(const RunConfig& config, const CollectiveWorkload& workload, const std::string& file) {
   const CollectiveWish& wish = config.collective;
-  const bool staged = workload.kind == CollectiveKind::all_reduce || workload.kind == CollectiveKind::barrier;
-  if (wish.algorithm == AllReduceAlgorithm::in_switch && !staged && !wish.registered &&
+  if (wish.algorithm == AllReduceAlgorithm::in_switch && !is_staged_in_switch(workload.kind) && !wish.registered &&
       !config.system.collectives.in_switch.registered && wish.mover == Mover::compute_units) {
     throw InputError(file, "/all_reduce/registered",
-                     fmt::format("expected true for {} in_switch: only all_reduce has staging copies, got false",
+                     fmt::format("expected true for {} in_switch: only all_reduce, all_gather and reduce_scatter have "
+                                 "staging copies, got false",
                                  to_string(workload.kind)));
   }
   if (wish.mover != Mover::compute_units || wish.user_algorithm || does(wish.algorithm, workload.kind)) return;

@@ -41,6 +41,7 @@ std::vector<Entry> presets(const std::string& folder) {
 std::vector<Entry> model_entries() {
   std::vector<Entry> entries;
   entries.push_back({"attention", "layers of attention with projections, of any shape; forward and backward"});
+  entries.push_back({"temporal_convolution", "stacked convolutions along time, of any shape: plain, TCN or WaveNet"});
   entries.push_back({"distributed_product", "a product of matrices whose rows are distributed: nt, all or tn"});
   for (const auto& model : models()) entries.push_back({model.name, model.description});
   return entries;

@@ -19,7 +19,8 @@
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "traces/trace_file.h"
-#include "workloads/single_sample/attention_reference.h"
+#include "workloads/single_sample/attention_check.h"
+#include "workloads/single_sample/temporal_reference.h"
 
 namespace weft {
 
@@ -47,35 +48,54 @@ std::string workload_name(const RunConfig& config) {
   if (const auto* model = std::get_if<ModelWorkload>(&config.workload)) return model->model;
   if (std::holds_alternative<AttentionWorkload>(config.workload)) return "attention";
   if (std::holds_alternative<ProductWorkload>(config.workload)) return "a distributed product";
+  if (std::holds_alternative<TemporalWorkload>(config.workload)) return "convolutions along time";
   const auto& collective = std::get<CollectiveWorkload>(config.workload);
   return fmt::format("{} of {} B", to_string(collective.kind), collective.bytes.count());
 }
 
-// Numbers through the programs of a scheme take time and memory that grow with the square of the sequence.
+// Multiplications of the reference: it takes seconds.
 constexpr double kMostProducts = 2e9;
 // Of results in FP32, as a share of the largest number of their kind.
 constexpr double kClose = 1e-5;
 
-int check_values(const RunConfig& config, const std::string& file) {
-  const auto* attention = std::get_if<AttentionWorkload>(&config.workload);
-  if (attention == nullptr) throw InputError(file, "/workload/model", "expected \"attention\" for --values");
-  const AttentionGeometry geometry = geometry_of(*attention);
-  const auto tokens = static_cast<double>(geometry.tokens);
-  if (tokens * tokens * static_cast<double>(attention->hidden * geometry.batch) > kMostProducts) {
-    throw InputError(file, "/workload/sequence",
-                     fmt::format("expected sequence^2 * hidden * batch of {:g} at most for --values, got {}",
-                                 kMostProducts, geometry.tokens));
-  }
+void refuse_large(double products, const char* what, std::int64_t got, const std::string& file) {
+  if (products <= kMostProducts) return;
+  throw InputError(file, "/workload/sequence",
+                   fmt::format("expected {} of {:g} at most for --values, got {}", what, kMostProducts, got));
+}
+
+ValueErrors value_errors(const RunConfig& config, const std::string& file) {
   SampleSplit split = sample_split(config, 0);
   const std::uint32_t ranks = split.size();
   split.gpus.clear();
+  if (const auto* temporal = std::get_if<TemporalWorkload>(&config.workload)) {
+    const TemporalShape& shape = temporal->shape;
+    const auto channels = static_cast<double>(std::max(shape.channels, shape.skip_channels));
+    refuse_large(
+        static_cast<double>(temporal->sequence * temporal->batch * shape.layers * shape.kernel) * channels * channels,
+        "sequence * batch * layers * kernel * channels^2", temporal->sequence, file);
+    return check_temporal(shape, {split, temporal->sequence, temporal->batch}, ranks, config.seed);
+  }
+  const auto& attention = std::get<AttentionWorkload>(config.workload);
+  const AttentionGeometry geometry = geometry_of(attention);
+  const auto tokens = static_cast<double>(geometry.tokens);
+  refuse_large(tokens * tokens * static_cast<double>(attention.hidden * geometry.batch), "sequence^2 * hidden * batch",
+               geometry.tokens, file);
+  return check_attention(geometry, split, ranks, config.seed);
+}
+
+int check_values(const RunConfig& config, const std::string& file) {
+  if (!std::holds_alternative<AttentionWorkload>(config.workload) &&
+      !std::holds_alternative<TemporalWorkload>(config.workload)) {
+    throw InputError(file, "/workload/model", "expected \"attention\" or \"temporal_convolution\" for --values");
+  }
   bool close = true;
-  for (const auto& [name, error] : check_attention(geometry, split, ranks, config.seed)) {
+  for (const auto& [name, error] : value_errors(config, file)) {
     print_output(fmt::format("  {:<20} {:.1e}\n", name, error));
     close = close && error < kClose;
   }
   if (close) return 0;
-  print_error(fmt::format("results of one layer differ from a single GPU's by more than {:g} of the largest", kClose));
+  print_error(fmt::format("results differ from a single GPU's by more than {:g} of the largest", kClose));
   return 70;
 }
 
@@ -120,9 +140,10 @@ void add_validate_command(CLI::App& app, Command& chosen) {
   CLI::App* command = app.add_subcommand("validate", "Check a configuration or a trace");
   command->add_option("FILE", arguments->file, "Configuration or trace")->required();
   add_run_options(*command, arguments->options);
-  command->add_flag("--values", arguments->values,
-                    "Of attention over several GPUs: carry a layer's programs out on numbers and print how far each "
-                    "result is from a single GPU's");
+  command->add_flag(
+      "--values", arguments->values,
+      "Of attention and of convolutions along time over several GPUs: carry the programs out on numbers and "
+      "print how far each result is from a single GPU's");
   command->footer(
       "Examples:\n"
       "  weft validate attention.json --values\n"

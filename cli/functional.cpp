@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "cli/why_not_in_switch.h"
 #include "network/generated_schedule.h"
 #include "network/schedule_values.h"
 #include "sim/error.h"
@@ -111,6 +112,7 @@ Functional::Functional(const RunConfig& config, const std::vector<Program>& prog
     group.request.element_bytes = bytes_of(format_);
     group.request.ranks = static_cast<std::uint32_t>(group.demand->group.size());
     group.request.root = group.demand->root;
+    group.request.distance = group.demand->distance;
     if (collective.plan.algorithm == "in_switch") {
       if (!pulls_on_one_level(config)) {
         throw InputError("", "/functional",

@@ -38,6 +38,7 @@ void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
   f.object("flops_per_cycle", [&](auto& pipes) { pipe_fields(pipes, unit.flops_per_cycle, 0.001, 1e9); });
   f.object("pipe_efficiency", [&](auto& pipes) { pipe_fields(pipes, unit.pipe_efficiency, 0.001, 1); });
   f.count("max_outstanding_lines", unit.max_outstanding_lines, 1, 1 << 20);
+  f.count("max_outstanding_stores", unit.max_outstanding_stores, 0, 1 << 20, Presence::optional);
   f.count("l2_bytes_per_cycle", unit.l2_bytes_per_cycle, 1, 1 << 16);
   f.count("l1_bytes", unit.l1_bytes, 0, 1 << 30);
   f.count("l1_latency_cycles", unit.l1_latency_cycles, 1, 1 << 20);

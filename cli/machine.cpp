@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
+#include "network/plane_lanes.h"
 #include "sim/error.h"
 #include "switch_reduce/aggregation_pool.h"
 #include "switch_reduce/reduction_table.h"
@@ -12,28 +14,11 @@ namespace weft {
 
 namespace {
 
-// The lanes of a node's planes that a GPU of it cannot use in one direction or the other.
-std::vector<std::vector<bool>> lanes_to_avoid(const Fabric& fabric, std::uint32_t first, std::uint32_t count,
-                                              std::uint32_t planes) {
-  std::vector<std::vector<bool>> avoid(planes);
-  const Topology& topology = fabric.topology();
-  bool left = false;
-  for (std::uint32_t plane = 0; plane < planes; ++plane) {
-    avoid[plane].resize(topology.cables()[topology.out(first, plane).cable].lanes, false);
-    for (std::uint32_t g = first; g < first + count; ++g) {
-      const LinkId up = topology.out(g, plane);
-      for (std::uint32_t lane = 0; lane < avoid[plane].size(); ++lane) {
-        const bool out =
-            topology.lane_factor(up, lane) == 0 || topology.lane_factor({up.cable, 1 - up.direction}, lane) == 0;
-        avoid[plane][lane] = avoid[plane][lane] || out;
-      }
-    }
-    for (const bool out : avoid[plane]) left = left || !out;
-  }
-  if (!left) {
-    throw InputError("", "/network/faults", "expected a lane that works on all GPUs of a node, got none");
-  }
-  return avoid;
+// Whether a lane between GPUs of the node and switches is out.
+bool any_plane_lane_out(const Topology& topology, std::uint32_t first, std::uint32_t count) {
+  std::vector<std::uint32_t> gpus(count);
+  std::iota(gpus.begin(), gpus.end(), first);
+  return !plane_links_out(topology, gpus).empty();
 }
 
 // Where a switch stands in its plane: what its ports lead to.
@@ -79,14 +64,17 @@ Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
       values_(values),
       folded_gpus_(folded_gpus) {
   WEFT_CHECK(!work.empty(), "a machine needs a GPU");
-  WEFT_CHECK(folded_gpus_ == 0 || work.size() == 1, "one GPU stands for all");
   if (work.size() == 1 && folded_gpus_ == 0) {
     gpus_.push_back(std::make_unique<Gpu>(GpuId{0}, system_.gpu, work.front(), LinkPorts()));
     return;
   }
-  fabric_.emplace(system_.network, static_cast<std::uint32_t>(work.size()), Origin{}, aggregation_plan());
+  fabric_.emplace(system_.network, static_cast<std::uint32_t>(work.size()), Origin{}, aggregation_plan(), folded_gpus_);
   build_gpus(work);
   build_switches();
+}
+
+std::uint32_t Machine::gpus_of_node(std::uint32_t all) const {
+  return system_.network.cluster ? std::min(system_.network.cluster->gpus_per_node, all) : all;
 }
 
 AggregationPlan Machine::aggregation_plan() const {
@@ -121,19 +109,20 @@ MessageEndpointSpec Machine::message_endpoint(std::uint32_t gpu) const {
 
 void Machine::build_gpus(const std::vector<GpuWork>& work) {
   const Topology& topology = fabric_->topology();
-  LinkPlan plan;
-  for (std::uint32_t g = 0; g < work.size(); ++g) {
-    const std::uint32_t per_node = fabric_->network().gpus_per_node;
-    if (g % per_node == 0) {  // the GPUs of a node share their plan
-      const std::uint32_t planes = topology.nodes()[g].ports - (per_node < work.size() ? 1 : 0);
-      plan = LinkPlan{.first_gpu = g, .gpus = std::min(per_node, static_cast<std::uint32_t>(work.size()) - g)};
-      const TopologyNodeKind neighbour = topology.nodes()[topology.neighbour(g, 0)].kind;
-      if (folded_gpus_ > 0) plan.gpus = folded_gpus_;
-      if (neighbour == TopologyNodeKind::hub) {
-        plan.avoid = lanes_to_avoid(*fabric_, g, std::min(plan.gpus, static_cast<std::uint32_t>(work.size())), planes);
-      } else {
-        plan.kind = neighbour == TopologyNodeKind::gpu ? LinkPlan::Kind::peers : LinkPlan::Kind::router;
-      }
+  const auto there = static_cast<std::uint32_t>(work.size());
+  const std::uint32_t all = std::max(folded_gpus_, there);
+  const std::uint32_t per_node = gpus_of_node(all);
+  bool out = false;
+  for (std::uint32_t g = 0; g < there; ++g) {
+    const std::uint32_t first = g / per_node * per_node;
+    LinkPlan plan{.first_gpu = first, .gpus = std::min(per_node, all - first)};
+    const TopologyNodeKind neighbour = topology.nodes()[topology.neighbour(g, 0)].kind;
+    if (neighbour != TopologyNodeKind::hub) {
+      plan.kind = neighbour == TopologyNodeKind::gpu ? LinkPlan::Kind::peers : LinkPlan::Kind::router;
+    } else {
+      plan.lanes = common_lanes(topology, {g});
+      if (g == first) out = any_plane_lane_out(topology, first, std::min(plan.gpus, there - first));
+      if (out) plan_around_faults(g, plan);
     }
     std::vector<LinkBundle> bundles;
     for (std::uint32_t p = 0; p < topology.nodes()[g].ports; ++p) {
@@ -144,10 +133,25 @@ void Machine::build_gpus(const std::vector<GpuWork>& work) {
   }
 }
 
+// The lanes that a GPU shares with each other one of its node, and with its multicast groups.
+void Machine::plan_around_faults(std::uint32_t gpu, LinkPlan& plan) const {
+  const Topology& topology = fabric_->topology();
+  for (std::uint32_t other = plan.first_gpu; other < plan.first_gpu + plan.gpus; ++other) {
+    plan.lanes_to_gpu.push_back(common_lanes(topology, {gpu, other}));
+  }
+  for (std::size_t group = 0; group < multicast_groups_.size(); ++group) {
+    std::vector<std::uint32_t> there{gpu};
+    for (const GpuId member : members(group, GpuId{gpu})) there.push_back(member.value);
+    plan.lanes_of_group.push_back(common_lanes(topology, there));
+  }
+}
+
 void Machine::build_switches() {
   const Topology& topology = fabric_->topology();
   const auto usual = std::make_shared<const LinkTiming>(system_.network.link);
-  const std::uint32_t per_node = fabric_->network().gpus_per_node;
+  const auto there = static_cast<std::uint32_t>(gpus_.size());
+  const std::uint32_t node_gpus = gpus_of_node(std::max(folded_gpus_, there));
+  const bool folded = folded_gpus_ > 0 && there < node_gpus;  // within a node
   for (std::uint32_t n = 0; n < topology.nodes().size(); ++n) {
     const TopologyNode& node = topology.nodes()[n];
     if (node.kind != TopologyNodeKind::hub) continue;
@@ -168,7 +172,7 @@ void Machine::build_switches() {
       if (values_.payloads != nullptr) {
         sums = std::make_unique<LineSums>(reduce.accumulation, values_.format, *values_.payloads);
       }
-      const std::uint32_t members = folded_gpus_ > 0 ? folded_gpus_ : static_cast<std::uint32_t>(ports.size());
+      const std::uint32_t members = folded ? node_gpus : static_cast<std::uint32_t>(ports.size());
       if (const std::uint32_t entry = ReductionTable::entry_bytes(reduce, members);
           entry > reduce.table_bytes_per_port) {
         throw InputError("", "/switch_reduce/table_bytes_per_port",
@@ -178,15 +182,14 @@ void Machine::build_switches() {
                                                  std::move(sums));
     }
     SwitchPlace place = switch_place(topology, n);
-    if (folded_gpus_ > 0) {
-      place.gpus = place.gpus_per_port = folded_gpus_;
+    if (folded) {
+      place.gpus = place.gpus_per_port = node_gpus;
       place.folded = true;
     }
-    const std::uint32_t node_gpus = std::max(per_node, folded_gpus_);
     const std::uint32_t first = place.first_gpu / node_gpus * node_gpus;
     std::vector<MulticastGroup> groups;  // of this node
     for (const MulticastGroup& group : multicast_groups_) {
-      MulticastGroup& own = groups.emplace_back(MulticastGroup{{}, group.type, group.images});
+      MulticastGroup& own = groups.emplace_back(MulticastGroup{{}, group.type, group.images, group.home});
       std::copy_if(group.gpus.begin(), group.gpus.end(), std::back_inserter(own.gpus),
                    [&](GpuId gpu) { return gpu.value - first < node_gpus; });
     }

@@ -26,8 +26,9 @@ class Machine {
   // One GPU for each work; a GPU alone has no links. Throws InputError for a network that has no place for them or in
   // which they do not reach each other.
   // Routers sum for `aggregation_groups`; `seed` says which packets get lost, if any do.
-  // `folded_gpus`: the one work is that of a GPU which stands for so many, behind switches of one level; 0: each GPU is
-  // there.
+  // `folded_gpus`: the GPUs of `work` stand for so many: one for all behind switches of one level, or one or those of
+  // the first nodes for all of a cluster; GPU g then for those of which the number modulo all of `work` is g. 0: each
+  // GPU is there.
   // A multicast with the number of one of `groups` goes to its GPUs on the sender's node.
   Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<MulticastGroup> multicast_groups = {},
           CarriedValues values = {}, std::vector<AggregationGroup> aggregation_groups = {}, std::uint64_t seed = 1,
@@ -54,6 +55,14 @@ class Machine {
   [[nodiscard]] std::vector<GpuId> members(std::size_t group, GpuId sender) const;
   // 0: none stands for others.
   [[nodiscard]] std::uint32_t folded_gpus() const { return folded_gpus_; }
+  // Of a cluster; else 0.
+  [[nodiscard]] std::uint32_t gpus_per_node() const {
+    return system_.network.cluster ? system_.network.cluster->gpus_per_node : 0;
+  }
+  // The GPU that is simulated for it.
+  [[nodiscard]] std::uint32_t stands_for(std::uint32_t gpu) const {
+    return gpu % static_cast<std::uint32_t>(gpus_.size());
+  }
   // Switches of `switched`, which may reduce.
   [[nodiscard]] std::size_t switches() const { return switches_.size(); }
   [[nodiscard]] const Switch& switch_at(std::size_t index) const { return *switches_[index]; }
@@ -75,7 +84,10 @@ class Machine {
  private:
   void add_to(Conductor& engine);
   void build_gpus(const std::vector<GpuWork>& work);
+  void plan_around_faults(std::uint32_t gpu, LinkPlan& plan) const;
   void build_switches();
+  // Of so many in all.
+  [[nodiscard]] std::uint32_t gpus_of_node(std::uint32_t all) const;
   [[nodiscard]] AggregationPlan aggregation_plan() const;
   [[nodiscard]] MessageEndpointSpec message_endpoint(std::uint32_t gpu) const;
   void check_delivery() const;

@@ -76,6 +76,7 @@ void link_fields(Fields& f, LinkSpec& link) {
   f.time_ns("latency_ns", link.latency, kMinTimeNs, kMaxTimeNs);
   f.count("flit_bytes", link.flit_bytes, 1, 4096);
   f.count("header_flits", link.header_flits, 0, 1024);
+  f.number("acknowledge_flits", link.acknowledge_flits, 0, 1024, Presence::optional);
   f.count("max_payload_bytes", link.max_payload_bytes, kLineBytes, kLineBytes);  // units load and store lines
   f.count("credits", link.credits, 1, 1 << 20);
 }

@@ -9,8 +9,9 @@
 #include "cli/collective_config.h"
 #include "cli/collective_times.h"
 #include "cli/sample_config.h"
-#include "gpu_model/in_switch_programs.h"
+#include "cli/why_not_in_switch.h"
 #include "network/group_rings.h"
+#include "network/network.h"
 #include "sim/error.h"
 #include "traces/replay_graph.h"
 #include "traces/trace_file.h"
@@ -66,8 +67,9 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
   return programs;
 }
 
-std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig& config, std::vector<std::string>&) {
-  if (is_sample_workload(config)) return sample_programs(config);
+std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig& config,
+                                 std::vector<std::string>& notes) {
+  if (is_sample_workload(config)) return sample_programs(config, &notes);
   const Graph graph = make_model({.model = workload.model,
                                   .batch = workload.batch,
                                   .precision = workload.precision,
@@ -82,12 +84,16 @@ std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig&
                                .iterations = config.iterations});
 }
 
-std::vector<Program> programs_of(const AttentionWorkload&, const RunConfig& config, std::vector<std::string>&) {
-  return sample_programs(config);
+std::vector<Program> programs_of(const AttentionWorkload&, const RunConfig& config, std::vector<std::string>& notes) {
+  return sample_programs(config, &notes);
 }
 
-std::vector<Program> programs_of(const ProductWorkload&, const RunConfig& config, std::vector<std::string>&) {
-  return sample_programs(config);
+std::vector<Program> programs_of(const ProductWorkload&, const RunConfig& config, std::vector<std::string>& notes) {
+  return sample_programs(config, &notes);
+}
+
+std::vector<Program> programs_of(const TemporalWorkload&, const RunConfig& config, std::vector<std::string>& notes) {
+  return sample_programs(config, &notes);
 }
 
 // How late each GPU comes to each collective beyond its delay: uniform, by the run's seed.
@@ -139,40 +145,6 @@ double nic_GBps_of_gpu(const NetworkSpec& network) {
   return static_cast<double>(cluster.link.bandwidth.count()) * 1e-9 * cluster.nics_per_node / cluster.gpus_per_node;
 }
 
-// Why switches cannot reduce a collective whose multicast groups would begin with this number, in words; empty: they
-// can.
-std::string why_not_in_switch(const RunConfig& config, const CollectiveDemand& demand, std::size_t first_group) {
-  const SystemSpec& system = config.system;
-  if (!system.switch_reduce) return "no switch reduces";
-  const ReduceSpec& reduce = *system.switch_reduce;
-  if (reduce.accumulation.order == AccumulationOrder::fixed && !pulls_on_one_level(config)) {
-    return "switches add in fixed order only what is pulled, on one level";
-  }
-  if (reduce.adders.lanes_of(demand.type) == 0) {
-    return fmt::format("the switches' adders have no lanes for {}", to_string(demand.type));
-  }
-  const auto& cluster = system.network.cluster;
-  const auto size = static_cast<std::uint32_t>(demand.group.size());
-  const std::uint32_t members = cluster ? ranks_per_node(demand.group, cluster->gpus_per_node) : size;
-  if (members < 2) return "";  // plan_collective() says so
-  const std::uint32_t part = in_switch_part(members, reduce.fan_in);
-  if (part == 0) {
-    return fmt::format("an entry counts {} GPUs at most, and {} are not a multiple of fewer", reduce.fan_in, members);
-  }
-  const std::uint32_t groups = part == members ? 1 : size / part;
-  if (reduce.max_groups > 0 && first_group + groups > reduce.max_groups) {
-    return fmt::format("the switches know {} groups at most", reduce.max_groups);
-  }
-  return "";
-}
-
-// The same of routers.
-std::string why_not_in_network(const SystemSpec& system, const CollectiveDemand& demand) {
-  if (!system.network_reduce) return "no router sums";
-  if (system.network_reduce->adders.lanes_of(demand.type) > 0) return "";
-  return fmt::format("the routers' adders have no lanes for {}", to_string(demand.type));
-}
-
 // The place of a group of GPUs and a type, or of a new one.
 std::size_t find_group(const std::vector<AggregationGroup>& groups, const GpuGroup& members, DataType type) {
   const auto known = std::find_if(groups.begin(), groups.end(), [&](const AggregationGroup& g) {
@@ -182,11 +154,6 @@ std::size_t find_group(const std::vector<AggregationGroup>& groups, const GpuGro
 }
 
 }  // namespace
-
-bool pulls_on_one_level(const RunConfig& config) {
-  const bool pushes = config.collective.registered && config.system.collectives.in_switch.form == InSwitchForm::push;
-  return !pushes && config.system.network.tree.radix == 0;
-}
 
 bool replays_each_rank(const Trace& trace, const TraceWorkload& workload) {
   return !workload.rank && trace.ranks.size() > 1;
@@ -222,6 +189,8 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                             .gpus_per_node = gpus_per_node,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
                             .nic_GBps = nic_GBps_of_gpu(config.system.network)};
+  const bool faults = config.system.switch_reduce && !config.system.network.faults.empty();
+  const std::unique_ptr<Network> network = faults ? make_network(config.system.network, gpus) : nullptr;
   if (config.system.switch_reduce) context.fan_in = config.system.switch_reduce->fan_in;
   std::vector<std::pair<GpuGroup, std::shared_ptr<const RingOrders>>> rings;
   struct Multicast {
@@ -252,10 +221,12 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
       const std::size_t number = known == multicasts.end() ? multicast_groups_.size() : known->number;
       context.multicast_group = static_cast<std::uint16_t>(number);
       context.why_not_in_switch = why_not_in_switch(config, demand, number);
+      if (network) context.switch_fault = switch_fault(config, *network, demand);
       const std::size_t tree = find_group(aggregation_groups_, demand.group, demand.type);
       context.aggregation_group = static_cast<std::uint16_t>(tree);
       context.why_not_in_network = why_not_in_network(config.system, demand);
       collective.plan = plan_collective(context, demand, config.collective, flags_);
+      if (collective.plan.fell_back) ++fallen_back_[fallen_back(demand, collective.plan, context.switch_fault)];
       if (collective.plan.algorithm == kInNetwork) {
         if (tree == aggregation_groups_.size()) aggregation_groups_.push_back({demand.group.members(), demand.type});
         std::uint32_t& streams = aggregation_groups_[tree].streams;
@@ -275,6 +246,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
       scripts_[members[rank].first][members[rank].second.value] = ranks.empty() ? &nothing_ : &ranks[rank];
     }
   }
+  fused_.emplace(config, programs, multicast_groups_, flags_);
   copies_.reserve(copies);
   for (std::size_t gpu = 0; gpu < programs.size(); ++gpu) {
     for (std::size_t op = 0; op < programs[gpu].ops.size(); ++op) {
@@ -285,8 +257,16 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
   }
 }
 
+std::vector<std::string> Scripts::notes() const {
+  std::vector<std::string> notes;
+  for (const auto& [what, count] : fallen_back_) notes.push_back(fmt::format("{} {}", count, what));
+  return notes;
+}
+
 GpuWork Scripts::work(std::size_t gpu) const {
-  return {&(*programs_)[gpu], scripts_[gpu], flags_, host_, private_parts_};
+  GpuWork work{&(*programs_)[gpu], scripts_[gpu], flags_, host_, private_parts_};
+  work.pushes = fused_->of(gpu);
+  return work;
 }
 
 }  // namespace weft

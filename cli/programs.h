@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/fused_outputs.h"
 #include "cli/system_config.h"
 #include "gpu_model/collective_kernel.h"
 #include "gpu_model/gpu.h"
@@ -20,9 +23,6 @@ namespace weft {
 
 // Whether each GPU has a rank of its own to replay, with kernels of its own; else all have the same.
 [[nodiscard]] bool replays_each_rank(const Trace& trace, const TraceWorkload& workload);
-
-// Whether sums in switches are those of loads, in one table: neither pushed nor over two levels.
-[[nodiscard]] bool pulls_on_one_level(const RunConfig& config);
 
 // Like make_programs, the parts of operations that are no kernels: collectives and copies, by GPU and op.
 class Scripts {
@@ -40,6 +40,8 @@ class Scripts {
   [[nodiscard]] const std::vector<Collective>& collectives() const { return collectives_; }
   // The groups of collectives and their data types, by the number that their multicasts have.
   [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
+  // For people: collectives that faults keep from the switches.
+  [[nodiscard]] std::vector<std::string> notes() const;
   // Those that routers sum for.
   [[nodiscard]] const std::vector<AggregationGroup>& aggregation_groups() const { return aggregation_groups_; }
 
@@ -51,6 +53,8 @@ class Scripts {
   std::vector<Collective> collectives_;
   std::vector<MulticastGroup> multicast_groups_;
   std::vector<AggregationGroup> aggregation_groups_;
+  std::optional<FusedOutputs> fused_;
+  std::map<std::string, std::uint32_t> fallen_back_;  // notes, and of how many collectives
   std::vector<ScriptedKernel> copies_;
   std::vector<std::vector<const ScriptedKernel*>> scripts_;  // by GPU and op
   ScriptedKernel nothing_;

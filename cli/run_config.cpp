@@ -76,6 +76,8 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
     workload_fields(fields, config.workload.emplace<AttentionWorkload>());
   } else if (present[0] == "model" && reader.string("model") == "distributed_product") {
     workload_fields(fields, config.workload.emplace<ProductWorkload>());
+  } else if (present[0] == "model" && reader.string("model") == "temporal_convolution") {
+    workload_fields(fields, config.workload.emplace<TemporalWorkload>());
   } else if (present[0] == "model") {
     auto& model = config.workload.emplace<ModelWorkload>();
     model.precision = "amp";
@@ -101,7 +103,7 @@ void experiment_fields(Fields& f, RunConfig& config) {
         scheme.flag("overlap", config.scheme.overlap, Presence::optional);
         scheme.number("bucket_MiB", config.scheme.bucket_MiB, 1e-6, 1e6, Presence::optional);
         scheme.number("first_bucket_MiB", config.scheme.first_bucket_MiB, 1e-6, 1e6, Presence::optional);
-        if (is_sample_workload(config)) sample_fields(scheme, config.scheme);
+        if (is_sample_workload(config)) sample_fields(scheme, config);
       },
       Presence::optional);
   f.object(

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cli/why_not_in_switch.h"
 #include "sim/error.h"
 #include "workloads/data_parallel.h"
 #include "workloads/single_sample/transformer.h"
@@ -12,73 +13,6 @@
 namespace weft {
 
 namespace {
-
-const EnumNames<SequenceSplit>& split_table() {
-  static const EnumNames<SequenceSplit> names{
-      {SequenceSplit::plain, "plain"}, {SequenceSplit::zigzag, "zigzag"}, {SequenceSplit::striped, "striped"}};
-  return names;
-}
-const EnumNames<PartialSum>& sum_table() {
-  static const EnumNames<PartialSum> names{{PartialSum::all_reduce, "all_reduce"},
-                                           {PartialSum::reduce_scatter, "reduce_scatter"}};
-  return names;
-}
-const EnumNames<DistributedProduct>& product_table() {
-  static const EnumNames<DistributedProduct> names{
-      {DistributedProduct::nt, "nt"}, {DistributedProduct::all, "all"}, {DistributedProduct::tn, "tn"}};
-  return names;
-}
-const EnumNames<std::string>& precision_table() {
-  static const EnumNames<std::string> names{{"fp32", "fp32"}, {"tf32", "tf32"}, {"amp", "amp"}};
-  return names;
-}
-
-constexpr std::int64_t kMost = std::int64_t{1} << 32;
-
-// Absent: all at once.
-template <class Fields>
-void offset_field(Fields& f, std::optional<std::int64_t>& offset) {
-  f.maybe("offset", offset, [](auto& at, const char* key, std::int64_t& value) { at.count(key, value, 1, kMost); });
-}
-
-// The name is the variant's, not the user's to choose.
-template <class Fields>
-void model_name(Fields& f, const char* name) {
-  std::string model = name;
-  f.text("model", model);
-}
-
-template <class Fields>
-void all_fields(Fields& f, AttentionWorkload& attention) {
-  model_name(f, "attention");
-  f.count("sequence", attention.sequence, 1, kMost);
-  f.count("hidden", attention.hidden, 1, 1 << 24);
-  f.count("heads", attention.heads, 1, 1 << 16);
-  f.count("key_heads", attention.key_heads, 0, 1 << 16, Presence::optional);
-  f.count("layers", attention.layers, 1, 1 << 16, Presence::optional);
-  f.count("batch", attention.batch, 1, 1 << 24, Presence::optional);
-  f.flag("causal", attention.causal, Presence::optional);
-  f.choice("precision", attention.precision, precision_table(), Presence::optional);
-}
-
-template <class Fields>
-void all_fields(Fields& f, ProductWorkload& product) {
-  model_name(f, "distributed_product");
-  f.choice("product", product.product, product_table());
-  f.count("rows", product.rows, 1, kMost);
-  f.count("columns", product.columns, 1, 1 << 24);
-  offset_field(f, product.offset);
-  f.choice("precision", product.precision, precision_table(), Presence::optional);
-}
-
-template <class Fields>
-void all_fields(Fields& f, SchemeConfig& scheme) {
-  f.count("sample_gpus", scheme.sample_gpus, 0, 1 << 24, Presence::optional);
-  f.choice("split", scheme.split, split_table(), Presence::optional);
-  offset_field(f, scheme.offset);
-  f.choice("gradient_sums", scheme.gradient_sums, sum_table(), Presence::optional);
-  f.count("ulysses_gpus", scheme.ulysses_gpus, 0, 1 << 24, Presence::optional);
-}
 
 ModelSpec spec_of(const RunConfig& config, const std::string& model, const std::string& precision) {
   return {.model = model,
@@ -106,7 +40,13 @@ AttentionGeometry geometry_of(const RunConfig& config) {
 
 Graph graph_of(const RunConfig& config, const SampleSplit& split) {
   if (const auto* model = std::get_if<ModelWorkload>(&config.workload)) {
-    return make_transformer(spec_of(config, *model), split);
+    const ModelSpec spec = spec_of(config, *model);
+    return is_temporal(config) ? make_wavenet(spec, split) : make_transformer(spec, split);
+  }
+  if (const auto* temporal = std::get_if<TemporalWorkload>(&config.workload)) {
+    return make_temporal_convolution(spec_of(config, "temporal_convolution", temporal->precision),
+                                     {split, temporal->sequence, temporal->batch}, temporal->shape)
+        .graph;
   }
   if (const auto* attention = std::get_if<AttentionWorkload>(&config.workload)) {
     return make_attention(spec_of(config, "attention", attention->precision),
@@ -122,55 +62,17 @@ Graph graph_of(const RunConfig& config, const SampleSplit& split) {
 
 }  // namespace
 
-const EnumNames<SampleScheme>& scheme_table() {
-  static const EnumNames<SampleScheme> names{{SampleScheme::whole, "data_parallel"},
-                                             {SampleScheme::single_sample, "single_sample"},
-                                             {SampleScheme::ring_self_attention, "ring_self_attention"},
-                                             {SampleScheme::ring_attention, "ring_attention"},
-                                             {SampleScheme::context_parallel, "context_parallel"},
-                                             {SampleScheme::ulysses, "ulysses"},
-                                             {SampleScheme::ulysses_ring, "ulysses_ring"},
-                                             {SampleScheme::megatron, "megatron"}};
-  return names;
+bool is_temporal(const RunConfig& config) {
+  const auto* model = std::get_if<ModelWorkload>(&config.workload);
+  return std::holds_alternative<TemporalWorkload>(config.workload) || (model != nullptr && model->model == kWaveNet);
 }
-
-std::string describe(SampleScheme scheme) {
-  switch (scheme) {
-    case SampleScheme::whole:
-      return "replicas; gradients in buckets, reduced beside the backward pass or after it";
-    case SampleScheme::single_sample:
-      return "one sample over the GPUs: distributed products nt, all, tn";
-    case SampleScheme::ring_self_attention:
-      return "one sample over the GPUs: keys go round, then values; scores are kept";
-    case SampleScheme::ring_attention:
-      return "one sample over the GPUs: keys and values go round, block by block";
-    case SampleScheme::context_parallel:
-      return "one sample over the GPUs: keys and values are gathered";
-    case SampleScheme::ulysses:
-      return "one sample over the GPUs: all-to-all between rows and heads";
-    case SampleScheme::ulysses_ring:
-      return "one sample over the GPUs: heads exchanged among neighbours, keys round the others";
-    case SampleScheme::megatron:
-      return "one sample over the GPUs: weights and heads distributed, rows gathered and scattered";
-  }
-  return "";
-}
-
-bool is_sample_model(const std::string& model) { return model == "attention" || model == "distributed_product"; }
 
 bool is_sample_workload(const RunConfig& config) {
   const auto* model = std::get_if<ModelWorkload>(&config.workload);
-  if (model != nullptr) return transformer_shape(model->model) != nullptr;
-  return std::holds_alternative<AttentionWorkload>(config.workload) ||
+  if (model != nullptr && transformer_shape(model->model) != nullptr) return true;
+  return is_temporal(config) || std::holds_alternative<AttentionWorkload>(config.workload) ||
          std::holds_alternative<ProductWorkload>(config.workload);
 }
-
-void workload_fields(FieldReader& fields, AttentionWorkload& workload) { all_fields(fields, workload); }
-void workload_fields(FieldWriter& fields, AttentionWorkload& workload) { all_fields(fields, workload); }
-void workload_fields(FieldReader& fields, ProductWorkload& workload) { all_fields(fields, workload); }
-void workload_fields(FieldWriter& fields, ProductWorkload& workload) { all_fields(fields, workload); }
-void sample_fields(FieldReader& fields, SchemeConfig& scheme) { all_fields(fields, scheme); }
-void sample_fields(FieldWriter& fields, SchemeConfig& scheme) { all_fields(fields, scheme); }
 
 AttentionGeometry geometry_of(const AttentionWorkload& workload) {
   return {workload.sequence,
@@ -188,7 +90,7 @@ void check_sample(RunConfig& config, const std::string& file) {
     if (scheme.sample != SampleScheme::whole) {
       fail("/scheme/name",
            "expected \"data_parallel\": samples can be split of attention, distributed_product, "
-           "bert-large-encoder, gpt2 and llama2-7b");
+           "bert-large-encoder, gpt2, llama2-7b, temporal_convolution and wavenet");
     }
     return;
   }
@@ -208,6 +110,21 @@ void check_sample(RunConfig& config, const std::string& file) {
     }
     return;
   }
+  const auto checked = [&](const auto& check) {
+    try {
+      check();
+    } catch (const InputError& error) {
+      throw InputError(file, "", error.what());
+    }
+  };
+  if (is_temporal(config)) {
+    const auto* model = std::get_if<ModelWorkload>(&config.workload);
+    if (model != nullptr && model->layers > wavenet_shape().layers) {
+      fail("/workload/layers", fmt::format("expected 0 (all) to {}, got {}", wavenet_shape().layers, model->layers));
+    }
+    checked([&] { validate(time_axis(config, 0)); });
+    return;
+  }
   const auto* attention = std::get_if<AttentionWorkload>(&config.workload);
   if (attention != nullptr && attention->hidden % attention->heads != 0) {
     fail("/workload/heads",
@@ -221,10 +138,12 @@ void check_sample(RunConfig& config, const std::string& file) {
     const auto heads = static_cast<std::uint32_t>(std::max<std::int64_t>(1, geometry.key_heads));
     scheme.ulysses_gpus = std::gcd(std::gcd(node, scheme.sample_gpus), heads);
   }
-  try {
-    validate(sample_split(config, 0), geometry);
-  } catch (const InputError& error) {
-    throw InputError(file, "", error.what());
+  checked([&] { validate(sample_split(config, 0), geometry); });
+  if (!scheme.sequence_parallel && scheme.sample != SampleScheme::megatron) {
+    fail("/scheme/sequence_parallel", "expected true: only megatron can do without");
+  }
+  if (scheme.fused && scheme.sample != SampleScheme::megatron) {
+    fail("/scheme/fused", "expected false: only megatron has kernels whose output is summed as it is");
   }
 }
 
@@ -236,13 +155,25 @@ SampleSplit sample_split(const RunConfig& config, std::uint32_t gpu) {
                     .sums = scheme.gradient_sums,
                     .overlap = scheme.overlap,
                     .ulysses_gpus = scheme.ulysses_gpus,
+                    .interior_first = scheme.interior_first,
+                    .sequence_parallel = scheme.sequence_parallel,
+                    .fused = scheme.fused,
                     .gpus = {},
                     .rank = gpu % scheme.sample_gpus};
   for (std::uint32_t r = 0; r < scheme.sample_gpus; ++r) split.gpus.push_back(gpu - split.rank + r);
   return split;
 }
 
-std::vector<Program> sample_programs(const RunConfig& config) {
+TimeAxis time_axis(const RunConfig& config, std::uint32_t gpu) {
+  const SampleSplit split = sample_split(config, gpu);
+  if (const auto* model = std::get_if<ModelWorkload>(&config.workload)) {
+    return wavenet_axis(spec_of(config, *model), split);
+  }
+  const auto& temporal = std::get<TemporalWorkload>(config.workload);
+  return {split, temporal.sequence, temporal.batch};
+}
+
+std::vector<Program> sample_programs(const RunConfig& config, std::vector<std::string>* notes) {
   const auto mebibytes = [](double n) { return Bytes(static_cast<std::int64_t>(n * (1 << 20))); };
   const DataParallelSpec spec{.gpus = config.gpus,
                               .overlap = config.scheme.overlap,
@@ -252,7 +183,13 @@ std::vector<Program> sample_programs(const RunConfig& config) {
   std::vector<Program> programs;
   const GpuGroup all = GpuGroup::first(config.gpus);
   for (std::uint32_t gpu = 0; gpu < config.gpus; ++gpu) {
-    const SampleSplit split = sample_split(config, gpu);
+    SampleSplit split = sample_split(config, gpu);
+    const std::string fault = split.fused ? fault_of_group(config, split.gpus) : "";
+    if (!fault.empty()) {
+      split.fused = false;
+      if (notes != nullptr && split.rank == 0)
+        notes->push_back(fmt::format("Kernels are not fused with their sums: {}.", fault));
+    }
     std::vector<GpuId> same_part;
     for (std::uint32_t other = split.rank; other < config.gpus; other += split.size())
       same_part.push_back(GpuId{other});

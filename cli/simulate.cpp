@@ -108,6 +108,7 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
   check_memory(config, programs, result);
   if (!result.out_of_memory) {
     const Scripts scripts(config, programs);  // first: what cannot be planned shall not cost a calibration
+    for (const std::string& note : scripts.notes()) result.notes.push_back(note);
     std::int64_t& transactions = result.engine.memory_transactions;
     AlonePasses alone;
     alone.passes.resize(distinct_kernels(programs).size());

@@ -16,6 +16,7 @@
 #include "switch_reduce/aggregation_spec.h"
 #include "switch_reduce/reduce_spec.h"
 #include "workloads/single_sample/attention_layer.h"
+#include "workloads/single_sample/temporal_network.h"
 
 namespace weft {
 
@@ -73,6 +74,13 @@ struct ProductWorkload {
   std::optional<std::int64_t> offset;  // absent: all at once
   std::string precision = "fp32";
 };
+// A network of convolutions along time; a whole training step.
+struct TemporalWorkload {
+  std::int64_t sequence = 0;
+  TemporalShape shape;
+  std::int64_t batch = 1;  // samples that are split together
+  std::string precision = "amp";
+};
 
 // Functional mode: the GPUs' buffers hold numbers, and packets carry them.
 struct FunctionalConfig {
@@ -93,12 +101,16 @@ struct SchemeConfig {
   std::optional<std::int64_t> offset;  // absent: all at once
   PartialSum gradient_sums = PartialSum::all_reduce;
   std::uint32_t ulysses_gpus = 0;  // 0: as the system and the heads suggest
+  bool interior_first = true;      // of convolutions along time
+  bool sequence_parallel = true;   // megatron: ranks have rows of their own
+  bool fused = false;              // megatron: kernels push what is summed to switches
 };
 
 struct RunConfig {
   SystemSpec system;
   std::uint32_t gpus = 1;
-  std::variant<TraceWorkload, ModelWorkload, CollectiveWorkload, AttentionWorkload, ProductWorkload> workload;
+  std::variant<TraceWorkload, ModelWorkload, CollectiveWorkload, AttentionWorkload, ProductWorkload, TemporalWorkload>
+      workload;
   SchemeConfig scheme;
   CollectiveWish collective;   // all_reduce: algorithm, protocol, channels, mover, registered
   std::string algorithm_file;  // all_reduce: of collective.user_algorithm; empty: none

@@ -51,6 +51,8 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
     in_switch.flag("registered", collectives.in_switch.registered);
     in_switch.count("reduce_warps", collectives.in_switch.reduce_warps, 1, 64);
     in_switch.count("copy_warps", collectives.in_switch.copy_warps, 1, 64);
+    in_switch.count("bytes_in_flight_per_warp", collectives.in_switch.bytes_in_flight_per_warp, 32, 1 << 24,
+                    Presence::optional);
     in_switch.time_ns("start_latency_ns", collectives.in_switch.start_latency, 0, kMaxTimeNs, Presence::optional);
     in_switch.time_ns("poll_ns", collectives.in_switch.poll, 0, kMaxTimeNs, Presence::optional);
     in_switch.count("registered_channels", collectives.in_switch.registered_channels, 1, 1024, Presence::optional);

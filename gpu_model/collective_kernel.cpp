@@ -31,6 +31,7 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .element_bytes = element,
           .ranks = static_cast<std::uint32_t>(demand.group.size()),
           .root = demand.root,
+          .distance = demand.distance,
           .channels = choice.channels,
           .piece_bytes = protocol.piece_bytes,
           .pieces_per_chunk = protocol.pieces_per_chunk,
@@ -54,7 +55,7 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<con
   std::uint32_t blocks = 0;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) blocks = std::max(blocks, schedule->blocks(rank));
   const auto layout = std::make_shared<const ScheduleLayout>(std::move(schedule), place);
-  CollectivePlan plan{algorithm, to_string(protocol), blocks, layout->flags(), {}, {}};
+  CollectivePlan plan{algorithm, to_string(protocol), blocks, layout->flags(), {}, {}, false};
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     ScriptedKernel kernel;
     kernel.threads_per_block = place.protocol.threads + place.protocol.extra_threads;
@@ -62,6 +63,15 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<con
     plan.ranks.push_back(std::move(kernel));
   }
   return plan;
+}
+
+// Where chunks are cut finer than the library does: the channels that its chunks reach, in whole turns of the orders.
+std::uint32_t filled_channels(std::int64_t bytes, std::uint32_t ranks, std::uint32_t channels, std::int64_t unit,
+                              const RingOrders& orders) {
+  const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const std::int64_t chunk = divide_up(divide_up(bytes, std::int64_t{ranks} * channels), unit) * unit;
+  const std::int64_t filled = divide_up(bytes, chunk * ranks);
+  return static_cast<std::uint32_t>(divide_up(filled, orders.cycles()) * orders.cycles());
 }
 
 // Of a registered block, two warps synchronise.
@@ -74,26 +84,31 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
                     wish.user_algorithm->ranks.size() == demand.group.size();
   const bool registered = wish.registered || library.in_switch.registered || demand.kind == CollectiveKind::barrier;
   const bool in_switch = in_switch_is_possible(context, demand, wish.algorithm, registered);
-  const TunerQuery query{demand.kind,
-                         reported_bytes(demand),
-                         static_cast<std::uint32_t>(demand.group.size()),
-                         context.links_per_gpu,
-                         static_cast<double>(context.link.count()) * 1e-9,
-                         in_switch && demand.kind == CollectiveKind::all_reduce,
-                         members_per_node(context, demand),
-                         context.nic_GBps};
+  TunerQuery query{demand.kind,
+                   reported_bytes(demand),
+                   static_cast<std::uint32_t>(demand.group.size()),
+                   context.links_per_gpu,
+                   static_cast<double>(context.link.count()) * 1e-9,
+                   in_switch,
+                   members_per_node(context, demand),
+                   context.nic_GBps};
   TunerChoice choice;
   if (user) {  // its own blocks share what NCCL's limit of LL leaves to all channels
     CollectiveSpec own = library;
     own.tuner.ll_max_GBps *= static_cast<double>(wish.user_algorithm->most_blocks()) / library.ring.channels;
     choice = choose(own, query, AllReduceAlgorithm::direct, wish.protocol, 1);
   } else if (wish.algorithm == AllReduceAlgorithm::in_switch && demand.kind != CollectiveKind::all_reduce) {
-    // NCCL's tuner has no model of it: only on request.
+    // Also what NCCL's tuner has no model of.
     choice = in_switch ? TunerChoice{AllReduceAlgorithm::in_switch, CollectiveProtocol::simple,
                                      wish.channels > 0 ? wish.channels : library.in_switch.channels}
                        : choose(library, query, AllReduceAlgorithm::automatic, wish.protocol, wish.channels);
   } else {
     choice = choose(library, query, wish.algorithm, wish.protocol, wish.channels);
+  }
+  const bool falls_back = choice.algorithm == AllReduceAlgorithm::in_switch && !context.switch_fault.empty();
+  if (falls_back) {
+    query.in_switch = false;
+    choice = choose(library, query, AllReduceAlgorithm::automatic, wish.protocol, wish.channels);
   }
   const ClockDomain clock(context.gpu->clock);
   Time start = library.base_latency;
@@ -123,6 +138,10 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
         user || is_ring ||
         (algorithm == CollectiveAlgorithm::direct && has_block_a_peer(demand.kind, query.ranks, choice.channels));
     place.protocol = protocol_shape(library, choice.protocol, slices);
+    if (is_ring && wish.even_chunks && context.ring_orders && place.protocol.chunk_order == ChunkOrder::by_loop) {
+      choice.channels = std::min(choice.channels, filled_channels(demand.bytes.count(), query.ranks, choice.channels,
+                                                                  place.protocol.chunk_unit, *context.ring_orders));
+    }
     place.fence = clock.to_subcycles(library.fence);
     place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
     place.registered = registered && is_ring && choice.protocol == CollectiveProtocol::simple;
@@ -133,6 +152,7 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
                          user ? make_user_schedule(wish.user_algorithm, request) : make_schedule(algorithm, request),
                          user ? wish.user_algorithm->name : to_string(algorithm), choice.protocol, std::move(place));
   }
+  plan.fell_back = falls_back;
   for (ScriptedKernel& kernel : plan.ranks) {
     kernel.registers_per_thread = library.registers_per_thread;
     kernel.shared_memory_bytes = library.shared_memory_bytes;
@@ -149,7 +169,9 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
   const std::uint32_t machines = wish.channels > 0 ? wish.channels : engine.state_machines;
   const std::uint32_t lines = std::max(2U, engine.max_outstanding_lines / machines);  // in flight, of each
   CollectivePlan plan;
-  if (wish.algorithm == AllReduceAlgorithm::in_switch && in_switch_is_possible(context, demand, wish.algorithm, true)) {
+  const bool in_switch =
+      wish.algorithm == AllReduceAlgorithm::in_switch && in_switch_is_possible(context, demand, wish.algorithm, true);
+  if (in_switch && context.switch_fault.empty()) {
     plan = plan_in_switch(context, demand, true, machines, std::max(1U, lines / lines_per_round(*context.library)),
                           first_flag);
   } else {
@@ -174,6 +196,7 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
     const ScheduleRequest request = request_of(context, demand, wish, choice, place.protocol);
     plan = plan_schedule(demand, make_schedule(CollectiveAlgorithm::ring, request),
                          to_string(CollectiveAlgorithm::ring), choice.protocol, std::move(place));
+    plan.fell_back = in_switch;
   }
   for (ScriptedKernel& kernel : plan.ranks) {
     kernel.executor = Executor::endpoint_engine;

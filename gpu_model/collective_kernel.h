@@ -25,6 +25,7 @@ struct CollectivePlan {
   std::uint32_t flags = 0;            // counters it uses on every GPU, from `first_flag`
   std::vector<ScriptedKernel> ranks;  // by place in the group
   std::vector<GpuGroup> multicasts;   // the groups that its multicasts name, from the context's number on
+  bool fell_back = false;             // it would be in the switch, had the context no `switch_fault`
 };
 
 // Who moves the data of collectives, and who adds. compute_units: thread blocks of the library, NCCL. The others are
@@ -49,6 +50,7 @@ struct CollectiveContext {
   const GpuSpec* gpu = nullptr;
   const CollectiveSpec* library = nullptr;
   std::string why_not_in_switch = "no switch reduces";  // in words; empty: switches can reduce this collective
+  std::string switch_fault = "";  // in words: links that are out keep it from the switches; empty: none do
   std::uint32_t links_per_gpu = 0;
   std::uint32_t gpus_per_node = 0;                          // as many, by number, are one node
   Bandwidth link;                                           // of one, each way

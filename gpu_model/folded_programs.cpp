@@ -8,24 +8,20 @@ namespace weft {
 
 namespace {
 
-// Of each group of warps, so many phases are compared on all ranks before the run; in the run all are, with one rank.
+// Of each group of warps, so many phases are compared on all ranks before the run, of many ranks fewer; in the run all
+// are, with those that the rank's packets stand for.
 constexpr std::size_t kComparedPhases = 256;
+constexpr std::size_t kComparedOfMany = 64;
+constexpr std::size_t kMany = 256;
 
 using Ranks = std::vector<std::shared_ptr<const BlockPrograms>>;
 
 bool talks(Target target) { return target == Target::remote; }
 
-// The place in the group of the GPU that a stream or post goes to.
-std::uint32_t rank_of(const GpuGroup& group, std::uint16_t gpu) {
-  const auto at = std::lower_bound(group.begin(), group.end(), GpuId{gpu});
-  return static_cast<std::uint32_t>(at - group.begin());
-}
-
-// Whether rank `r` does what rank 0 does, to the ranks that stand to it as rank 0's to rank 0.
+// Whether a rank does what another one does, all that it talks to being renamed.
 class Likeness {
  public:
-  Likeness(const GpuGroup& group, std::uint32_t r)
-      : group_(&group), r_(r), n_(static_cast<std::uint32_t>(group.size())) {}
+  explicit Likeness(const Renaming& renaming) : renaming_(&renaming) {}
 
   [[nodiscard]] bool of(const Phase& own, const Phase& other) const {
     if (own.load_count != other.load_count || own.store_count != other.store_count ||
@@ -54,7 +50,7 @@ class Likeness {
 
  private:
   [[nodiscard]] bool peers(Target target, std::uint16_t own, std::uint16_t other) const {
-    return !talks(target) || (rank_of(*group_, own) + r_) % n_ == rank_of(*group_, other);
+    return !talks(target) || renaming_->rank(own) == other;
   }
   [[nodiscard]] bool streams(const LineStream& own, const LineStream& other) const {
     return own.lines == other.lines && own.target == other.target && own.adds == other.adds &&
@@ -63,25 +59,20 @@ class Likeness {
            (own.arrival_flag == kNoFlag) == (other.arrival_flag == kNoFlag) && peers(own.target, own.gpu, other.gpu);
   }
 
-  const GpuGroup* group_;
-  std::uint32_t r_, n_;
+  const Renaming* renaming_;
 };
 
 struct FoldedPlan {
   Ranks ranks;
-  GpuGroup group;
+  RankSymmetry by;
   std::uint16_t multicast = 0;              // the number of the first of these:
   std::vector<MulticastImages> multicasts;  // by stride
 };
 
 class FoldedCursor final : public PhaseCursor {
  public:
-  FoldedCursor(const FoldedPlan& plan, std::uint32_t block, std::uint32_t warps)
-      : plan_(&plan),
-        block_(block),
-        warps_(warps),
-        own_(plan.ranks.front()->start(block, warps)),
-        others_(plan.ranks.size()) {}
+  FoldedCursor(const FoldedPlan& plan, std::uint32_t rank, std::uint32_t block, std::uint32_t warps)
+      : plan_(&plan), rank_(rank), block_(block), warps_(warps), own_(plan.ranks[rank]->start(block, warps)) {}
 
   bool next(Phase& phase) override {
     if (!own_->next(phase)) return false;
@@ -108,18 +99,17 @@ class FoldedCursor final : public PhaseCursor {
   }
 
   [[nodiscard]] std::unique_ptr<PhaseCursor> clone() const override {
-    auto copy = std::make_unique<FoldedCursor>(*plan_, block_, warps_);
+    auto copy = std::make_unique<FoldedCursor>(*plan_, rank_, block_, warps_);
     copy->own_ = own_->clone();
     copy->taken_ = taken_;
-    for (std::size_t r = 0; r < others_.size(); ++r) {
-      if (others_[r].cursor == nullptr) continue;
-      copy->others_[r] = {others_[r].cursor->clone(), others_[r].phase, others_[r].taken};
-    }
+    for (const Other& other : others_)
+      copy->others_.push_back({other.gpu, other.cursor->clone(), other.phase, other.taken});
     return copy;
   }
 
  private:
   struct Other {
+    std::uint16_t gpu = 0;  // that it sends to where another one sends to it
     std::unique_ptr<PhaseCursor> cursor;
     Phase phase;
     std::uint64_t taken = 0;
@@ -129,7 +119,8 @@ class FoldedCursor final : public PhaseCursor {
   template <class Streams>
   std::uint16_t multicast_of(const Phase& own, Streams streams, std::size_t i) {
     const LineAddress first = (own.*streams).at(i).first;
-    const std::int64_t stride = std::int64_t{(of_rank(own, 1).*streams).at(i).first} - first;
+    const Phase& next = image(own, static_cast<std::uint16_t>(plan_->ranks.size() - 1));  // to it, rank 0 is the last
+    const std::int64_t stride = std::int64_t{(next.*streams).at(i).first} - first;
     for (std::size_t m = 0; m < plan_->multicasts.size(); ++m) {
       const MulticastImages& images = plan_->multicasts[m];
       if (images.stride == stride) return static_cast<std::uint16_t>(plan_->multicast + m);
@@ -138,47 +129,47 @@ class FoldedCursor final : public PhaseCursor {
     return plan_->multicast;
   }
 
-  // The phase of the rank to which rank 0 is what `gpu` is to rank 0.
+  // The phase at the same place of the rank to which this one is what `gpu` is to the one that is simulated for it.
   const Phase& image(const Phase& own, std::uint16_t gpu) {
-    const auto n = static_cast<std::uint32_t>(plan_->ranks.size());
-    return of_rank(own, (n - rank_of(plan_->group, gpu)) % n);
-  }
-
-  // Its phase at the same place.
-  const Phase& of_rank(const Phase& own, std::uint32_t rank) {
-    Other& other = others_.at(rank);
-    if (other.taken == taken_) return other.phase;
-    if (other.cursor == nullptr) other.cursor = plan_->ranks[rank]->start(block_, warps_);
-    for (; other.taken < taken_; ++other.taken) {
-      WEFT_CHECK(other.cursor->next(other.phase), "folded ranks have the same phases");
+    if (gpu < plan_->by.standing) return own;
+    auto at = std::ranges::find(others_, gpu, &Other::gpu);
+    const Renaming renaming(plan_->by, gpu);
+    if (at == others_.end()) {
+      const auto& rank = plan_->ranks[renaming.rank_before(rank_)];
+      at = others_.insert(at, {gpu, rank->start(renaming.block_before(block_), warps_), Phase(), 0});
     }
-    WEFT_CHECK(Likeness(plan_->group, rank).of(own, other.phase), "folded ranks do the same");
-    return other.phase;
+    if (at->taken == taken_) return at->phase;
+    for (; at->taken < taken_; ++at->taken) {
+      WEFT_CHECK(at->cursor->next(at->phase), "folded ranks have the same phases");
+    }
+    WEFT_CHECK(Likeness(renaming).of(at->phase, own), "folded ranks do the same");
+    return at->phase;
   }
 
   const FoldedPlan* plan_;
-  std::uint32_t block_, warps_;
+  std::uint32_t rank_, block_, warps_;
   std::unique_ptr<PhaseCursor> own_;
-  std::vector<Other> others_;  // by rank, those that are asked for
+  std::vector<Other> others_;  // those that are asked for
   std::uint64_t taken_ = 0;
 };
 
 class FoldedPrograms final : public BlockPrograms {
  public:
-  explicit FoldedPrograms(FoldedPlan plan) : plan_(std::move(plan)) {}
+  FoldedPrograms(std::shared_ptr<const FoldedPlan> plan, std::uint32_t rank) : plan_(std::move(plan)), rank_(rank) {}
   [[nodiscard]] std::uint32_t blocks() const override { return own().blocks(); }
   [[nodiscard]] std::uint32_t groups(std::uint32_t block) const override { return own().groups(block); }
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t group) const override {
     return own().lines_in_flight(block, group);
   }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
-    return std::make_unique<FoldedCursor>(plan_, block, group);
+    return std::make_unique<FoldedCursor>(*plan_, rank_, block, group);
   }
 
  private:
-  [[nodiscard]] const BlockPrograms& own() const { return *plan_.ranks.front(); }
+  [[nodiscard]] const BlockPrograms& own() const { return *plan_->ranks[rank_]; }
 
-  FoldedPlan plan_;
+  std::shared_ptr<const FoldedPlan> plan_;
+  std::uint32_t rank_;
 };
 
 // Notes where multicasts of rank 0 go whose counterparts of the next rank go `stride` further.
@@ -209,49 +200,95 @@ bool note_multicasts(const std::vector<Phase>& phases, Streams streams, std::siz
   return true;
 }
 
-// All ranks side by side.
-bool alike(const Ranks& ranks, const GpuGroup& group, std::uint32_t block, std::uint32_t warps,
-           std::vector<MulticastImages>& multicasts) {
-  std::vector<std::unique_ptr<PhaseCursor>> cursors;
-  for (const auto& rank : ranks) {
-    if (rank->blocks() <= block || rank->groups(block) <= warps) return false;
-    cursors.push_back(rank->start(block, warps));
+// How far apart in nodes, and whether at other places, those are that a rank talks to.
+class Distances {
+ public:
+  Distances(const RankSymmetry& by, FoldedRanks& folded) : by_(&by), folded_(&folded) {}
+  void note(std::uint32_t rank, const Phase& phase) {
+    for (std::size_t i = 0; i < phase.load_count; ++i) note(rank, phase.loads.at(i).target, phase.loads.at(i).gpu);
+    for (std::size_t i = 0; i < phase.store_count; ++i) note(rank, phase.stores.at(i).target, phase.stores.at(i).gpu);
+    for (std::size_t i = 0; i < phase.post_count; ++i) note(rank, phase.posts.at(i).target, phase.posts.at(i).gpu);
   }
+
+ private:
+  void note(std::uint32_t rank, Target target, std::uint32_t peer) {
+    if (!talks(target)) return;
+    const std::uint32_t nodes = by_->ranks / by_->per_node;
+    const std::uint32_t ahead = (peer / by_->per_node + nodes - rank / by_->per_node) % nodes;
+    if (ahead == 0) return;
+    folded_->farthest = std::max(folded_->farthest, std::min(ahead, nodes - ahead));
+    const std::uint32_t place = peer % by_->per_node;
+    folded_->changes_place = folded_->changes_place || place != rank % by_->per_node;
+    std::uint32_t& pair = folded_->pair_of_place[rank];
+    folded_->many_pairs = folded_->many_pairs || (pair != FoldedRanks::kNobody && pair != place);
+    pair = place;
+  }
+
+  const RankSymmetry* by_;
+  FoldedRanks* folded_;
+};
+
+// All ranks side by side: each by its renaming of the one that stands for it.
+bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std::uint32_t warps, FoldedRanks& folded) {
+  std::vector<Renaming> renamings;
+  std::vector<std::unique_ptr<PhaseCursor>> cursors;
+  for (std::uint32_t r = 0; r < ranks.size(); ++r) {
+    const std::uint32_t its = renamings.emplace_back(by, r).block(block);
+    if (ranks[r]->blocks() <= std::max(block, its) || ranks[r]->groups(its) <= warps) return false;
+    cursors.push_back(ranks[r]->start(its, warps));
+  }
+  Distances distances(by, folded);
+  const std::size_t most = ranks.size() < kMany ? kComparedPhases : kComparedOfMany;
   std::vector<Phase> phases(ranks.size());
   for (std::size_t taken = 0;; ++taken) {
     // All ranks at first; then those two by which multicasts are told apart, if there are any.
-    const std::size_t compared = taken < kComparedPhases ? ranks.size() : 2;
-    if (taken >= kComparedPhases && multicasts.empty()) return true;
+    const std::size_t compared = taken < most ? ranks.size() : 2;
+    if (taken >= most && folded.multicasts.empty()) return true;
     const bool goes_on = cursors.front()->next(phases.front());
     for (std::uint32_t r = 1; r < compared; ++r) {
       if (cursors[r]->next(phases[r]) != goes_on) return false;
-      if (goes_on && !Likeness(group, r).of(phases.front(), phases[r])) return false;
+      if (!goes_on) continue;
+      if (r < by.standing) continue;
+      if (!Likeness(renamings[r]).of(phases[renamings[r].rank_before(r)], phases[r])) return false;
     }
     if (!goes_on) return true;
+    for (std::uint32_t r = 0; r < by.standing; ++r) distances.note(r, phases[r]);
+    if (by.per_node < by.ranks) {
+      const auto shares = [](const LineStream& stream) { return stream.target == Target::multicast; };
+      if (std::ranges::any_of(phases.front().loads, shares) || std::ranges::any_of(phases.front().stores, shares)) {
+        return false;
+      }
+      continue;
+    }
     const Phase& own = phases.front();
-    if (!note_multicasts(phases, &Phase::loads, own.load_count, compared, multicasts)) return false;
-    if (!note_multicasts(phases, &Phase::stores, own.store_count, compared, multicasts)) return false;
+    if (!note_multicasts(phases, &Phase::loads, own.load_count, compared, folded.multicasts)) return false;
+    if (!note_multicasts(phases, &Phase::stores, own.store_count, compared, folded.multicasts)) return false;
   }
 }
 
 }  // namespace
 
-std::optional<FoldedRank> fold_ranks(const std::vector<ScriptedKernel>& ranks, const GpuGroup& group,
-                                     std::uint16_t multicast) {
-  Ranks programs;
+std::optional<FoldedRanks> fold_ranks(const std::vector<ScriptedKernel>& ranks, const RankSymmetry& by,
+                                      std::uint16_t multicast, bool known) {
+  const auto plan = std::make_shared<FoldedPlan>(FoldedPlan{{}, by, multicast, {}});
   for (const ScriptedKernel& rank : ranks) {
     if (rank.programs == nullptr || !rank.launched.empty() || rank.blocks() != ranks.front().blocks())
       return std::nullopt;
-    programs.push_back(rank.programs);
+    plan->ranks.push_back(rank.programs);
   }
-  FoldedRank folded{ranks.front(), {}};
-  for (std::uint32_t block = 0; block < programs.front()->blocks(); ++block) {
-    for (std::uint32_t warps = 0; warps < programs.front()->groups(block); ++warps) {
-      if (!alike(programs, group, block, warps, folded.multicasts)) return std::nullopt;
+  if (by.alternating && ranks.front().blocks() % by.per_node != 0) return std::nullopt;
+  FoldedRanks folded;
+  folded.pair_of_place.assign(by.standing, FoldedRanks::kNobody);
+  for (std::uint32_t block = 0; block < ranks.front().blocks() && !known; ++block) {
+    for (std::uint32_t warps = 0; warps < plan->ranks.front()->groups(block); ++warps) {
+      if (!alike(plan->ranks, by, block, warps, folded)) return std::nullopt;
     }
   }
-  folded.kernel.programs =
-      std::make_shared<FoldedPrograms>(FoldedPlan{std::move(programs), group, multicast, folded.multicasts});
+  plan->multicasts = folded.multicasts;
+  for (std::uint32_t rank = 0; rank < by.standing; ++rank) {
+    folded.kernels.push_back(ranks[rank]);
+    folded.kernels.back().programs = std::make_shared<FoldedPrograms>(plan, rank);
+  }
   return folded;
 }
 

@@ -1,26 +1,35 @@
-// Ranks that do the same at the same time, one of them simulated for all. Where rank r does to rank r + k what rank 0
-// does to rank k, what reaches rank 0 is what it sends itself: each packet comes back as that of the rank that stands
-// to rank 0 as rank 0 to the receiver. Only addresses and flags differ, and those are that other rank's.
+// Ranks that do the same at the same time, some of them simulated for all. Where renaming ranks turns one that is
+// simulated into each other one (gpu_model/rank_symmetry.h), what reaches it is what those send that are simulated:
+// each packet comes back as that of the rank that stands to it as its sender to the receiver. Only addresses and flags
+// differ, and those are that other rank's.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "gpu_model/phase.h"
+#include "gpu_model/rank_symmetry.h"
 #include "network/switch.h"
 
 namespace weft {
 
-struct FoldedRank {
-  ScriptedKernel kernel;  // of rank 0
-  // Where the others' multicasts go, seen from rank 0's: by distance, each a multicast group of its own.
+struct FoldedRanks {
+  static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+  std::vector<ScriptedKernel> kernels;  // of the ranks that stand for all
+  // Where the others' multicasts go, seen from rank 0's: by distance, each a multicast group of its own. On one node.
   std::vector<MulticastImages> multicasts;
+  // Between nodes: how far who talks to each other is apart at most, and whether at other places in their nodes.
+  std::uint32_t farthest = 0;
+  bool changes_place = false;
+  bool many_pairs = false;                   // one with several of them
+  std::vector<std::uint32_t> pair_of_place;  // by rank, the place in other nodes that it talks to; kNobody: none
 };
 
-// `ranks` by place in `group`, as planned; rank 0's multicasts get the numbers from `multicast` on. Goes through the
-// phases of all ranks side by side; none: they are not alike. Messages that do not divide evenly make ranks differ:
-// they do not fold.
-[[nodiscard]] std::optional<FoldedRank> fold_ranks(const std::vector<ScriptedKernel>& ranks, const GpuGroup& group,
-                                                   std::uint16_t multicast = 0);
+// `ranks`, those of GPUs 0, 1, ..., as planned; rank 0's multicasts get the numbers from `multicast` on. Goes through
+// the phases of all ranks side by side; none: they are not alike in this way. Messages that do not divide evenly make
+// ranks differ: they do not fold. `known`: of several nodes, and the ranks of a collective that differs in its
+// addresses only were alike; they are only compared as they run.
+[[nodiscard]] std::optional<FoldedRanks> fold_ranks(const std::vector<ScriptedKernel>& ranks, const RankSymmetry& by,
+                                                    std::uint16_t multicast = 0, bool known = false);
 
 }  // namespace weft

@@ -86,6 +86,9 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
     if (script == nullptr || script->blocks() == 0) continue;
     notice = std::min(notice, script->start_latency + units_[engine_unit(script->executor, 0)].to_links);
   }
+  if (std::ranges::any_of(work.pushes, [](const PushedOutput* pushed) { return pushed != nullptr; })) {
+    notice = std::min(notice, request_latency_);
+  }
   const bool talks = notice != std::numeric_limits<SubCycle>::max();
   // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
   collective_notice_ = talks ? clock_.to_time(notice + std::min(device_latency_, graph_node_)) : microseconds(20);
@@ -107,7 +110,7 @@ void Gpu::add_engines(const GpuEngines& engines) {
   const auto add = [&](Bandwidth rate, std::uint32_t outstanding, std::uint32_t packet_lines) {
     Unit& unit =
         units_.emplace_back(engine_parts(spec_.compute_unit), spec_.l2.tlb, engine_pipes(), 0, line_time(rate));
-    unit.outstanding_limit = outstanding;
+    unit.load_limit = unit.store_limit = outstanding;
     unit.packet_lines = packet_lines;
     unit.partition = L2Cache::kNoPartition;
     unit.to_links = request_latency_;
@@ -255,7 +258,7 @@ void Gpu::handle(const GpuEvent& event) {
     case EventKind::store_credit: {
       Unit& unit = units_[event.agent];
       unit.stores_out -= event.lines;
-      wake(unit.store_waiters, unit.stores_out, unit.outstanding_limit);
+      wake(unit.store_waiters, unit.stores_out, unit.store_limit);
       return;
     }
     case EventKind::host_step:

@@ -15,6 +15,7 @@
 #include "gpu_model/l2_cache.h"
 #include "gpu_model/link_ports.h"
 #include "gpu_model/phase_repeats.h"
+#include "gpu_model/told_lines.h"
 #include "gpu_model/unit.h"
 #include "gpu_model/wave_skip.h"
 #include "network/message_endpoint.h"
@@ -116,6 +117,9 @@ class Gpu final : public Chip {
   void start_op(OpId op);
   void start_kernel(OpId op, const ScriptedKernel* script);
   [[nodiscard]] SubCycle lasts_of(OpId op) const { return work_.lasts.empty() ? 0 : work_.lasts[op.value]; }
+  [[nodiscard]] const PushedOutput* pushed_by(OpId op) const {
+    return work_.pushes.empty() || ports_.empty() ? nullptr : work_.pushes[op.value];
+  }
   [[nodiscard]] std::uint32_t engine_unit(Executor executor, std::uint64_t block) const;
   void end_op(std::uint32_t kernel);
   void dispatch(std::uint32_t kernel);
@@ -135,12 +139,13 @@ class Gpu final : public Chip {
   [[nodiscard]] GpuProgress progress() const;
   template <class Turns>
   void leave_out(WaveSkip& skip, std::uint64_t most, Turns&& turns);
-  void leave_out_waves(RunningKernel& kernel);
+  void leave_out_work(std::uint64_t rounds);
+  void leave_out_waves();
   L2Cache::Touched leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, bool ask_all);
   void leave_out_rounds();
   std::uint64_t leave_out_shared(std::uint32_t slot, double times, bool ask_all, L2Cache::Touched& moved);
   L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere = {},
-                               std::uint32_t most_lines = ~std::uint32_t{0});
+                               std::uint32_t most_lines = ~std::uint32_t{0}, ToldLines* told = nullptr);
 
   // gpu_clusters.cpp: clusters of blocks
   bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);
@@ -197,6 +202,7 @@ class Gpu final : public Chip {
   void on_ingress(const Packet& packet, std::uint16_t bundle);
   SubCycle write_came(const Packet& packet, SubCycle& started);
   void on_sum(const Packet& packet, std::uint16_t bundle);  // gpu_sums.cpp
+  void sum_came(std::uint32_t flag);
   void send_reply(const Packet& request, PacketKind kind, std::uint16_t bundle, SubCycle when);
   void acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when);
   std::uint32_t acknowledgement_of(std::uint32_t collector);
@@ -250,6 +256,7 @@ class Gpu final : public Chip {
   std::array<std::uint32_t, kAcknowledgementHashes> first_acknowledgement_;
   std::uint32_t free_acknowledgement_ = kNoAcknowledgement;
   std::vector<OpId> ready_;
+  std::vector<std::uint32_t> pushing_;   // kernels that push sums
   std::vector<std::uint32_t> flushing_;  // kernels at their end that wait for stores to other GPUs, in order
   std::uint64_t remote_stores_ = 0;      // issued so far, in lines
   std::uint64_t remote_acknowledged_ = 0;
@@ -263,7 +270,7 @@ class Gpu final : public Chip {
   std::vector<std::uint32_t> cluster_units_;  // of the cluster being placed
   std::uint32_t agents_placed_ = 0;
   std::uint32_t launches_ = 0;
-  std::uint32_t collectives_ = 0;  // started or about to be, until they end
+  std::uint32_t collectives_ = 0;  // and kernels that push: started or about to be, until they end
   Time collective_notice_;         // at least this long from being ready to the first message
   SubCycle distributor_free_ = 0;
   std::vector<std::uint32_t> parts_left_;          // by op: kernels of its script that have not ended
@@ -273,9 +280,11 @@ class Gpu final : public Chip {
   SubCycle sram_free_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
-  std::optional<WaveSkip> waves_;   // of the kernel that runs by itself: blocks,
-  std::optional<WaveSkip> rounds_;  // and rounds of those that run
-  std::uint64_t rounds_done_ = 0;
+  std::optional<WaveSkip> waves_;       // of the kernel that runs by itself: whole waves,
+  std::optional<WaveSkip> rounds_;      // and rounds of those that run
+  std::uint64_t rounds_done_ = 0;       // since it does
+  std::uint64_t rounds_of_block_ = 0;   // counted at its end, where rounds compute nothing
+  std::uint64_t blocks_begun_ = 0;      // at the last mark of rounds
   std::vector<RoundRate> round_rates_;  // by agent
   GpuProgress skipped_;
   SubCycle skip_uncertainty_ = 0;

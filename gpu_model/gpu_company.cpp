@@ -17,7 +17,8 @@ bool Gpu::settled() const {
   if (control_due_ > 0 || !flushing_.empty() || work_.values != nullptr) return false;
   return std::all_of(active_.begin(), active_.end(), [this](std::uint32_t slot) {
     const RunningKernel& kernel = running_[slot];
-    return kernel.communication || (kernel.program && kernel.blocks_done < kernel.blocks);
+    // What a kernel pushes meets what others do: nothing of that is left out.
+    return kernel.communication || (kernel.program && kernel.pushed == nullptr && kernel.blocks_done < kernel.blocks);
   });
 }
 
@@ -106,13 +107,14 @@ std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, bool ask_a
   const auto streams = static_cast<std::int64_t>(std::max<std::size_t>(1, agents_.size() * Phase::kMaxStores));
   const auto held = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams);
   std::uint64_t all = 0;
+  ToldLines told;
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     if (agents_[i].finished || agents_[i].kernel != slot) continue;
     RoundRate& rate = round_rates_[i];
     rate.carried += rate.rounds * times;
     const auto rounds = static_cast<std::uint32_t>(rate.carried);
     rate.carried -= rounds;
-    moved += skip_rounds(agents_[i], rounds, {}, ask_all ? ~std::uint32_t{0} : held);
+    moved += skip_rounds(agents_[i], rounds, {}, ask_all ? ~std::uint32_t{0} : held, &told);
     all += rounds;
   }
   return all;

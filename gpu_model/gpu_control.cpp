@@ -20,7 +20,7 @@ void Gpu::host_step() {
 
 void Gpu::make_ready(OpId op) {
   const ProgramOp& described = frontend_.program().ops[op.value];
-  if (described.kind == ProgramOpKind::collective) ++collectives_;
+  if (described.kind == ProgramOpKind::collective || pushed_by(op) != nullptr) ++collectives_;
   const SubCycle latency = frontend_.follows_in_graph(op) ? graph_node_ : device_latency_;
   push_control(now() + latency + clock_.to_subcycles(described.start_delay),
                GpuEvent{.kind = EventKind::op_starts, .agent = op.value});
@@ -72,7 +72,9 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   if (script == nullptr && lasts > 0) {
     kernel.blocks = 0;
   } else if (script == nullptr) {
-    kernel.program.emplace(described.kernel, spec_, described.name);
+    kernel.pushed = pushed_by(op);
+    if (kernel.pushed != nullptr) pushing_.push_back(slot);
+    kernel.program.emplace(described.kernel, spec_, described.name, kernel.pushed);
     kernel.needs = kernel.program->needs();
     kernel.blocks = kernel.program->blocks();
     kernel.cluster_blocks = kernel.program->cluster_blocks();
@@ -106,7 +108,7 @@ void Gpu::end_op(std::uint32_t slot) {
   free_running_.push_back(slot);
   if (work_.skip_waves && active_.size() == 1) watch_waves(running_[active_.front()]);  // by itself from now on
   if (--parts_left_[op.value] > 0) return;
-  if (running_[slot].communication) --collectives_;
+  if (running_[slot].communication || running_[slot].pushed != nullptr) --collectives_;
   ready_.clear();
   if (frontend_.completed(op, now() + skipped_.at, ready_)) {
     // The host polls: it sees the end one way later, as it takes a launch to get here.
@@ -221,7 +223,7 @@ void Gpu::end_block(std::uint32_t index) {
   RunningKernel& kernel = running_[block.kernel];
   block.stall += now() - block.start - block.pipe_time / block.agents;
   ++kernel.blocks_done;
-  if (waves_) leave_out_waves(kernel);
+  if (waves_ && rounds_of_block_ > 0) leave_out_work(rounds_of_block_);
   if (kernel.blocks_done == kernel.blocks) {
     KernelLedger& ledger = ledgers_[kernel.op.value];
     // The blocks that were left out would have been held up like those before and behind them.
@@ -241,12 +243,19 @@ void Gpu::end_block(std::uint32_t index) {
   end_kernel_if_drained(block.kernel);
 }
 
-// A kernel has ended when its blocks are through and what they stored is done.
+// A kernel has ended when its blocks are through and what they stored is done, and the sums of what it pushed have
+// come.
 void Gpu::end_kernel_if_drained(std::uint32_t slot) {
   RunningKernel& kernel = running_[slot];
   if (kernel.blocks_done != kernel.blocks || kernel.stores_out != 0) return;
+  if (kernel.pushed != nullptr) {
+    if (flags_[kernel.pushed->flag].count < kernel.pushed->part_lines()) return;
+    std::erase(pushing_, slot);
+  }
   const SubCycle drained = std::max(now(), kernel.last_acknowledge);
-  ledgers_[kernel.op.value].stall += static_cast<double>(drained - kernel.last_block_end);
+  KernelLedger& ledger = ledgers_[kernel.op.value];
+  (kernel.pushed != nullptr ? ledger.held_by_links : ledger.stall) +=
+      static_cast<double>(drained - kernel.last_block_end);
   // The flush at its end is a fence for all stores that are under way on the GPU, unless communication has a memory
   // synchronization domain of its own (CUDA programming guide, Memory Synchronization Domains).
   const bool flushes = spec_.sync_domains == 1 && kernel.script == nullptr && !work_.private_parts.links;

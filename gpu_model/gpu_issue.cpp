@@ -29,12 +29,12 @@ bool Gpu::issue_stores(std::uint32_t index) {
   while (agent.store_round < agent.computed) {
     while (agent.store_stream < agent.store_count) {
       while (agent.store_line < agent.store_end) {
-        if (unit.stores_out >= unit.outstanding_limit) {
+        if (unit.stores_out >= unit.store_limit) {
           wait_at(unit.store_waiters, index);
           return false;
         }
         const std::uint32_t count =
-            std::min({kGroup, agent.store_end - agent.store_line, unit.outstanding_limit - unit.stores_out});
+            std::min({kGroup, agent.store_end - agent.store_line, unit.store_limit - unit.stores_out});
         unit.stores_out += count;
         agent.stores_out += count;
         running_[agent.kernel].stores_out += count;
@@ -61,12 +61,12 @@ bool Gpu::issue_loads(std::uint32_t index) {
       if (!round_arrived(index)) return false;  // the flag resumes it
       while (agent.load_line < agent.load_end) {
         if (agent.loads_out >= agent.lines_in_flight) return false;  // an own response resumes it
-        if (unit.loads_out >= unit.outstanding_limit) {
+        if (unit.loads_out >= unit.load_limit) {
           wait_at(unit.load_waiters, index);
           return false;
         }
         load_lines(index, std::min({kGroup, agent.load_end - agent.load_line, agent.lines_in_flight - agent.loads_out,
-                                    unit.outstanding_limit - unit.loads_out}));
+                                    unit.load_limit - unit.loads_out}));
       }
       ++agent.load_stream;
       next_load_stream(agent);
@@ -203,7 +203,7 @@ void Gpu::on_response(const GpuEvent& event) {
   agent.loads_out -= event.lines;
   agent.returned += event.lines;
   run_agent(event.agent);
-  wake(unit.load_waiters, unit.loads_out, unit.outstanding_limit);
+  wake(unit.load_waiters, unit.loads_out, unit.load_limit);
 }
 
 void Gpu::wait_at(WaitQueue& queue, std::uint32_t index) {

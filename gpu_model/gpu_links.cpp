@@ -8,8 +8,7 @@
 namespace weft {
 
 namespace {
-// Acknowledgements are collected: about 0.15 flit a packet on the wire (what duplex NVLink copies lose), so up to 8
-// together, and none waits longer than it takes to collect them at full rate.
+// Acknowledgements are collected, up to 8 together, and none waits longer than it takes to collect them at full rate.
 constexpr std::uint32_t kCollectedAcknowledgements = 8;
 constexpr SubCycle kAcknowledgeTimer = cycles(std::int64_t{96});
 constexpr std::uint32_t kCollectorsPerSource = 64;  // shared by its agents; who meets another's writes flushes them
@@ -38,7 +37,8 @@ void Gpu::on_egress(const GpuEvent& event) {
   for (std::uint32_t i = 0; i < event.lines; i += width) {
     packet.line = event.line + i;
     if (writes) packet.payload = static_cast<std::uint16_t>(std::min(width, event.lines - i) * kLineBytes);
-    const LinkPorts::Lane lane = ports_.lane_of(packet.line / width, to_switch ? packet.source : event.gpu);
+    const LineAddress by = packet.line / width;
+    const LinkLane lane = to_switch ? ports_.lane_of_group(by, event.gpu) : ports_.lane_of(by, event.gpu);
     packet.lane = lane.lane;
     submit(packet, static_cast<std::uint16_t>(lane.bundle));
   }

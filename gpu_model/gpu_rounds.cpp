@@ -63,11 +63,12 @@ void Gpu::start_rounds(std::uint32_t unit_index) {
 void Gpu::on_computed(const GpuEvent& event) {
   Agent& agent = agents_[event.agent];
   const std::uint32_t unit = agent.unit;
+  const bool work = agent.phase_index == 0;
   ++agent.computed;
   round_ready(event.agent, now());
   run_agent(event.agent);
   on_slot_free(unit);
-  if (rounds_) leave_out_rounds();
+  if (work && (waves_ || rounds_)) leave_out_work(1);
 }
 
 void Gpu::on_slot_free(std::uint32_t unit_index) {

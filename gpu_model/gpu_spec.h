@@ -26,7 +26,8 @@ struct ComputeUnitSpec {
   std::uint32_t reserved_shared_memory_bytes = 0;                   // taken by the system for each block
   std::array<double, kPipeCount> flops_per_cycle{0, 0, 0, 64, 16};  // dense, of one unit, by Pipe
   std::array<double, kPipeCount> pipe_efficiency{1, 1, 1, 1, 1};    // best measured / peak
-  std::uint32_t max_outstanding_lines = 256;                        // L1 misses in flight (128 B lines)
+  std::uint32_t max_outstanding_lines = 256;                        // loads in flight: L1 misses (128 B lines)
+  std::uint32_t max_outstanding_stores = 0;                         // lines; 0: as many as loads
   std::uint32_t l2_bytes_per_cycle = 64;                            // port between a unit and the crossbar, each way
   std::uint32_t l1_bytes = 0;                                       // L1 and shared memory together
   std::uint32_t l1_latency_cycles = 0;

@@ -129,6 +129,7 @@ struct RunningKernel {
   OpId op;
   const ScriptedKernel* script = nullptr;
   std::optional<KernelProgram> program;
+  const PushedOutput* pushed = nullptr;  // it ends when the sums have come, too
   BlockNeeds needs;
   std::int32_t priority = 0;
   bool communication = false;

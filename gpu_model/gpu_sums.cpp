@@ -13,7 +13,7 @@ void Gpu::on_sum(const Packet& packet, std::uint16_t bundle) {
     const L2Cache::Access access = l2_.write({.first = packet.line, .count = 1, .communication = true}, now());
     count_communication(access, 1, true);
     give_credit(packet, bundle, access.started);
-    if (packet.entry != 0) count_flag(packet.entry - 1);
+    if (packet.entry != 0) sum_came(packet.entry - 1);
     return;
   }
   const auto place =
@@ -36,6 +36,18 @@ void Gpu::on_sum(const Packet& packet, std::uint16_t bundle) {
   sum.count = 1;
   push(std::max(access.done, read.done) + response_latency_,
        GpuEvent{.kind = EventKind::egress_reply, .gpu = bundle, .agent = keep(sum)});
+}
+
+// A kernel that pushed waits for the sums as a warp that polls would.
+void Gpu::sum_came(std::uint32_t flag) {
+  count_flag(flag);
+  for (const std::uint32_t slot : pushing_) {
+    RunningKernel& kernel = running_[slot];
+    if (kernel.pushed->flag != flag || flags_[flag].count < kernel.pushed->part_lines()) continue;
+    kernel.last_acknowledge = std::max(kernel.last_acknowledge, now() + poll_wait_ + response_latency_);
+    end_kernel_if_drained(slot);
+    return;
+  }
 }
 
 }  // namespace weft

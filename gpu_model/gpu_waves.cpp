@@ -1,6 +1,7 @@
 // Waves and rounds of a kernel that are left out, and moments at which a run may be cut.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "gpu_model/gpu.h"
 #include "gpu_model/l2_warming.h"
@@ -8,8 +9,8 @@
 namespace weft {
 
 namespace {
-// A wave of so many turns of rounds: what is left out of it is more than what is looked at.
-constexpr std::uint64_t kLongWave = 2 * WaveSkip::kFewestTurns;
+// Waves of so many turns of rounds: what is left out of one is more than what is looked at.
+constexpr std::uint64_t kLongWave = 32;
 // Where a few lines are touched over and over, more waves do not change what the L2 holds.
 constexpr std::uint64_t kMostWavesTold = 16;
 double lines_of_block(const KernelProgram& program) {
@@ -37,21 +38,27 @@ void Gpu::watch_waves(const RunningKernel& kernel) {
   waves_.reset();
   rounds_.reset();
   const std::uint64_t resident = kernel.next_block - kernel.blocks_done;
-  if (!kernel.program || active_.size() != 1 || resident == 0) return;
+  if (!kernel.program || kernel.pushed != nullptr || active_.size() != 1 || resident == 0) return;
   const double lines = lines_of_block(*kernel.program);
-  const std::uint32_t rounds = kernel.program->phase(0, 0).rounds;
+  const Phase phase = kernel.program->phase(0, 0);
+  const std::uint32_t rounds = phase.rounds;
   const double hbm_rate = static_cast<double>(spec_.hbm.bandwidth.count()) /
                           (static_cast<double>(spec_.clock.count()) * static_cast<double>(kCycle));
   // Whole waves where there are many: with how they begin and end. Else rounds of the blocks that run, and of long
   // waves these, too.
-  const std::uint64_t turn = turn_of(lines, resident);
+  const std::uint64_t work = (kernel.blocks - kernel.blocks_done) * rounds;
+  const std::uint64_t turn = turn_of(lines, resident) * rounds;
   const std::uint64_t turn_of_rounds = turn_of(lines / rounds, resident);
-  const bool many = kernel.blocks - kernel.blocks_done >= WaveSkip::kFewestTurns * turn;
-  if (many) waves_.emplace(kernel.blocks, kernel.blocks_done, turn, hbm_rate, spec_.l2.bytes);
-  if (!many || resident * rounds >= kLongWave * turn_of_rounds) {
-    rounds_.emplace((kernel.blocks - kernel.blocks_done) * rounds, 0, turn_of_rounds, hbm_rate, spec_.l2.bytes);
+  const bool many = work >= WaveSkip::kFewestTurns * turn;
+  if (many) waves_.emplace(work, turn, WaveSkip::kWaves, hbm_rate, spec_.l2.bytes);
+  const std::uint64_t turns_of_wave = resident * rounds / turn_of_rounds;
+  if (phase.compute > 0 && (!many || turns_of_wave >= kLongWave)) {
+    const TurnSampling sampling = WaveSkip::of_rounds(work / turn_of_rounds, turns_of_wave);
+    rounds_.emplace(work, turn_of_rounds, sampling, hbm_rate, spec_.l2.bytes);
   }
   rounds_done_ = 0;
+  rounds_of_block_ = phase.compute > 0 ? 0 : rounds;
+  blocks_begun_ = kernel.next_block;
 }
 
 GpuProgress Gpu::progress() const {
@@ -93,26 +100,33 @@ L2Cache::Touched Gpu::leave_out_blocks(RunningKernel& kernel, std::uint64_t bloc
   return touch_blocks(*kernel.program, first, kernel.next_block, resident, l2_);
 }
 
-void Gpu::leave_out_waves(RunningKernel& kernel) {
-  if (!waves_->advanced(kernel.blocks_done, [this] { return progress(); })) return;
-  const std::uint64_t blocks = waves_->turn();
+void Gpu::leave_out_waves() {
+  if (!waves_->advanced(rounds_done_, [this] { return progress(); })) return;
+  RunningKernel& kernel = running_[active_.front()];
+  const std::uint32_t rounds = kernel.program->phase(0, 0).rounds;
+  const std::uint64_t blocks = waves_->turn() / rounds;
   const std::uint64_t turns = (kernel.blocks - kernel.next_block) / blocks;
   leave_out(*waves_, turns > 0 ? turns - 1 : 0, [&](std::uint64_t together) {
     const L2Cache::Touched moved = leave_out_blocks(kernel, together * blocks, together == 1);
-    return waves_->leave_out(together * blocks, together == 1 ? moved : waves_->usual(together), together);
+    rounds_done_ += together * waves_->turn();
+    return waves_->leave_out(together * waves_->turn(), together == 1 ? moved : waves_->usual(together), together);
   });
-  if (rounds_) rounds_->forget_marks();
+  if (rounds_) rounds_->begin_at(rounds_done_);
 }
 
 // All blocks that run go on, each by as many rounds as its rate says; what they wait for stays as it is.
 void Gpu::leave_out_rounds() {
-  const bool agree = rounds_->advanced(++rounds_done_, [this] {
+  const std::uint32_t slot = active_.front();
+  const RunningKernel& kernel = running_[slot];
+  const bool agree = rounds_->advanced(rounds_done_, [&] {
     note_rounds();
+    if (std::exchange(blocks_begun_, kernel.next_block) != kernel.next_block) rounds_->begin_at(rounds_done_);
     return progress();
   });
   if (!agree) return;
-  const std::uint32_t slot = active_.front();
-  const double turns = share_rounds(slot, static_cast<double>(rounds_->turn()));
+  double turns = share_rounds(slot, static_cast<double>(rounds_->turn()));
+  // Up to where the time of a wave is taken.
+  if (waves_) turns = std::min(turns, static_cast<double>((waves_->next_mark() - rounds_done_) / rounds_->turn()) + 1);
   leave_out(*rounds_, turns > 2 ? static_cast<std::uint64_t>(turns) - 1 : 0, [&](std::uint64_t together) {
     L2Cache::Touched moved;
     const std::uint64_t rounds = leave_out_shared(slot, static_cast<double>(together), together == 1, moved);
@@ -122,14 +136,25 @@ void Gpu::leave_out_rounds() {
   for (RoundRate& rate : round_rates_) rate.since -= rounds_->skipped().at;
 }
 
+// Rounds of the kernel that runs by itself are through.
+void Gpu::leave_out_work(std::uint64_t rounds) {
+  rounds_done_ += rounds;
+  if (waves_) leave_out_waves();
+  if (rounds_) leave_out_rounds();
+}
+
 // The L2 is told the last `most_lines` of each stream.
 L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere,
-                                  std::uint32_t most_lines) {
+                                  std::uint32_t most_lines, ToldLines* told) {
   L2Cache::Touched moved;
   const bool communication = running_[agent.kernel].communication;
   const auto touch = [&](const LineStream& stream, std::uint32_t from, std::uint32_t to, bool stored) {
     if (from >= to) return;
     if (to - from > most_lines) from = to - most_lines;
+    if (told != nullptr && stream.target == Target::local) {
+      told->shorten(stream.first, units_[agent.unit].partition, stored, from, to);
+      if (from >= to) return;
+    }
     const L2Cache::Lines lines{.first = stream.first + from,
                                .count = to - from,
                                .first_sectors = stream.sectors(from),

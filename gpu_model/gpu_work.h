@@ -12,6 +12,7 @@
 namespace weft {
 
 struct HostState;
+struct PushedOutput;
 class GpuValues;
 
 // What a GPU runs. Everything outlives the GPU.
@@ -30,6 +31,8 @@ struct GpuWork {
   // By op, empty: none. A kernel with a time here takes that and nothing else of the GPU; a collective or copy ends so
   // much after its script.
   std::vector<SubCycle> lasts = {};
+  // By op, empty: none. What kernels push to switches, where the GPU has links; else they store it.
+  std::vector<const PushedOutput*> pushes = {};
 };
 
 // What communication held a kernel up with, booked while it ran: subcycles.

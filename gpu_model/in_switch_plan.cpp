@@ -13,8 +13,13 @@
 
 namespace weft {
 
+namespace {
+// Of so few GPUs each has more to add: NCCL moves two of a block's warps there (src/device/all_reduce.h).
+constexpr std::uint32_t kFewMembers = 6;
+}  // namespace
+
 std::uint32_t lines_per_round(const CollectiveSpec& library) {
-  return std::max(1U, library.bytes_in_flight_per_warp / kLineBytes);
+  return std::max(1U, library.in_switch.bytes_in_flight_per_warp / kLineBytes);
 }
 
 std::uint32_t members_per_node(const CollectiveContext& context, const CollectiveDemand& demand) {
@@ -33,8 +38,10 @@ bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDem
       why_not = fmt::format("{} is not among what they do", to_string(demand.kind));
     } else if (members > context.fan_in) {
       why_not = "all but all_reduce need entries that count all of their GPUs";
-    } else if (members != demand.group.size() || (!registered && demand.kind != CollectiveKind::barrier)) {
-      why_not = "all but all_reduce need registered buffers (all_reduce.registered) and one node";
+    } else if (members != demand.group.size()) {
+      why_not = "all but all_reduce need one node";
+    } else if (!registered && !is_staged_in_switch(demand.kind)) {
+      why_not = fmt::format("{} needs registered buffers (all_reduce.registered)", to_string(demand.kind));
     }
   }
   // Other collectives of a program that asks for it take what they have, as with other algorithms.
@@ -52,16 +59,20 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.spec = library.in_switch;
   place.spec.channels = channels;
   const std::uint32_t members = members_per_node(context, demand);
+  if (members <= kFewMembers && place.spec.copy_warps > 1) {
+    place.spec.reduce_warps += 2;
+    --place.spec.copy_warps;
+  }
   place.ranks = in_switch_part(members, context.fan_in);
   place.group = demand.group.members();
   place.kind = demand.kind;
   place.root = demand.root;
   place.registered = registered && place.nodes() == 1;  // NCCL stages what goes on to other nodes
-  // Of the part that a rank moves by itself, or of the whole that all share.
   place.bytes = demand.bytes.count() / (demand.kind == CollectiveKind::reduce_scatter ? place.ranks : 1);
   place.registered_warps = warps;
   place.multicast_group = context.multicast_group;
   place.lines_per_round = lines_per_round(library);
+  place.copy_lines_per_round = std::max(1U, library.bytes_in_flight_per_warp / kLineBytes);
   place.fence = ClockDomain(context.gpu->clock).to_subcycles(library.fence);
   place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
   place.poll = ClockDomain(context.gpu->clock).to_subcycles(library.in_switch.poll);
@@ -69,8 +80,8 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.receive_address = static_cast<std::int64_t>(demand.receive_address);
   place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks, place.nodes());
   place.first_flag = first_flag;
-  const InSwitchSchedule schedule(std::max<std::int64_t>(1, place.bytes), place.ranks, channels, place.nodes());
-  CollectivePlan plan{kInSwitch, to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}, {}};
+  CollectivePlan plan{kInSwitch, to_string(CollectiveProtocol::simple), channels, in_switch_flags(place), {}, {},
+                      false};
   // A group of all: switches know who of it is in their node. Of parts, each has a group of its own.
   if (place.ranks == members) {
     plan.multicasts.push_back(demand.group);
@@ -84,8 +95,8 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
       place.multicast_group = static_cast<std::uint16_t>(context.multicast_group + rank / place.ranks);
     }
     ScriptedKernel kernel;
-    kernel.threads_per_block = in_switch_threads(library.in_switch);
-    kernel.programs = in_switch_programs(place, schedule, rank);
+    kernel.threads_per_block = in_switch_threads(place);
+    kernel.programs = in_switch_programs(place, rank);
     plan.ranks.push_back(std::move(kernel));
   }
   return plan;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gpu_model/in_switch_gathers.h"
 #include "gpu_model/in_switch_registered.h"
 #include "gpu_model/phase_lines.h"
 #include "network/binary_tree.h"
@@ -11,7 +12,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::uint32_t kSlots = 8;  // NCCL_STEPS chunks of a channel in flight
+constexpr std::uint32_t kSlots = kInSwitchSlots;
 // By slot: ranks that have staged in, heads that have reduced; and loops staged out. A slot is used again only after
 // its loop was staged out here, which takes all ranks' signals: so each counter is complete at a multiple of the
 // ranks.
@@ -28,15 +29,18 @@ std::uint32_t flags_per_channel(std::uint32_t nodes) { return kFlagsPerChannel +
 
 class InSwitchPrograms final : public BlockPrograms {
  public:
-  InSwitchPrograms(const InSwitchPlace& place, const InSwitchSchedule& schedule, std::uint32_t rank)
-      : place_(place), schedule_(schedule), rank_(rank % place.ranks), node_(rank / place.ranks) {}
+  InSwitchPrograms(const InSwitchPlace& place, std::uint32_t rank)
+      : place_(place),
+        schedule_(std::max<std::int64_t>(1, place.bytes), place.ranks, place.spec.channels, place.nodes()),
+        rank_(rank % place.ranks),
+        node_(rank / place.ranks) {}
 
   [[nodiscard]] std::uint32_t blocks() const override { return place_.spec.channels; }
   [[nodiscard]] std::uint32_t groups(std::uint32_t /*block*/) const override {
     return place_.nodes() > 1 ? kGroups + 1 : kGroups;
   }
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t /*block*/, std::uint32_t group) const override {
-    return workers(static_cast<Group>(group)) * place_.lines_per_round;
+    return workers(static_cast<Group>(group)) * lines_per_round(static_cast<Group>(group));
   }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
     return std::make_unique<Cursor>(*this, block, static_cast<Group>(group));
@@ -97,7 +101,7 @@ class InSwitchPrograms final : public BlockPrograms {
     std::int64_t fifo;  // of kTreeChildren + 1, kSlots of the largest chunk each
   };
   [[nodiscard]] TreePlace tree_place(std::uint32_t channel) const {
-    const std::uint32_t flags = place_.first_flag + channel * flags_per_channel(place_.nodes()) + kFlagsPerChannel;
+    const std::uint32_t flags = in_switch_channel_flags(place_, channel) + kFlagsPerChannel;
     const std::int64_t staging = place_.spec.channels * std::int64_t{2} * kSlots * place_.ranks;
     const std::int64_t fifo = staging + std::int64_t{channel} * (kTreeChildren + 1) * kSlots;
     return {flags, flags + kTreeChildren, flags + 2 * kTreeChildren, flags + 2 * kTreeChildren + 1,
@@ -170,17 +174,20 @@ class InSwitchPrograms final : public BlockPrograms {
     if (phase.load_count > 0 && phase.loads[0].lines == 0) phase.load_count = phase.store_count = 0;
     if (piece > 0) phase.wait_count = 0;
     if (piece + 1 < place_.ranks) phase.post_count = 0;
-    set_rounds(phase, place_.lines_per_round, phase.stages);
+    set_rounds(phase, place_.copy_lines_per_round, phase.stages);
+  }
+
+  [[nodiscard]] std::uint32_t lines_per_round(Group group) const {
+    const bool copies = group == Group::stage_in || group == Group::stage_out;
+    return copies ? place_.copy_lines_per_round : place_.lines_per_round;
   }
 
   [[nodiscard]] Phase phase(std::uint32_t channel, Group group, std::uint32_t index) const {
-    const std::uint32_t flags = place_.first_flag + channel * flags_per_channel(place_.nodes());
+    const std::uint32_t flags = in_switch_channel_flags(place_, channel);
     const std::uint32_t staged_out = flags + 2 * kSlots;
     const std::uint32_t slot = index % kSlots;
     const std::uint32_t all = place_.ranks * (index / kSlots + 1);
-    const std::int64_t slot_bytes = place_.ranks * InSwitchSchedule::kLargestChunk;
-    const std::int64_t in = place_.buffer + (channel * 2 * kSlots + slot) * slot_bytes;
-    const std::int64_t out = in + kSlots * slot_bytes;
+    const auto [in, out] = staging_slots(place_, channel, index);
     const InSwitchLoop loop = schedule_.loop(channel, index);
     Phase phase;
     phase.fence = place_.fence;
@@ -222,7 +229,7 @@ class InSwitchPrograms final : public BlockPrograms {
         phase.fenced = false;  // the slot was read; who waits for it is in the same block
         break;
     }
-    set_rounds(phase, place_.lines_per_round, workers(group));
+    set_rounds(phase, lines_per_round(group), workers(group));
     return phase;
   }
 
@@ -250,12 +257,25 @@ std::int64_t in_switch_buffer_bytes(const InSwitchSpec& spec, std::uint32_t rank
   return std::int64_t{spec.channels} * (2 * ranks + fifos) * kSlots * InSwitchSchedule::kLargestChunk;
 }
 
-std::uint32_t in_switch_threads(const InSwitchSpec& spec) { return 32 * (spec.reduce_warps + 2 * spec.copy_warps); }
+StagingSlots staging_slots(const InSwitchPlace& place, std::uint32_t channel, std::uint32_t index) {
+  const std::int64_t slot_bytes = place.ranks * InSwitchSchedule::kLargestChunk;
+  const std::int64_t in = place.buffer + (channel * 2 * kSlots + index % kSlots) * slot_bytes;
+  return {in, in + kSlots * slot_bytes};
+}
 
-std::shared_ptr<const BlockPrograms> in_switch_programs(const InSwitchPlace& place, const InSwitchSchedule& schedule,
-                                                        std::uint32_t rank) {
+std::uint32_t in_switch_channel_flags(const InSwitchPlace& place, std::uint32_t channel) {
+  return place.first_flag + channel * flags_per_channel(place.nodes());
+}
+
+std::uint32_t in_switch_threads(const InSwitchPlace& place) {
+  if (!place.registered && place.kind != CollectiveKind::all_reduce) return staged_gather_threads();
+  return 32 * (place.spec.reduce_warps + 2 * place.spec.copy_warps);
+}
+
+std::shared_ptr<const BlockPrograms> in_switch_programs(const InSwitchPlace& place, std::uint32_t rank) {
   if (place.registered) return registered_in_switch_programs(place, rank);
-  return std::make_shared<InSwitchPrograms>(place, schedule, rank);
+  if (place.kind != CollectiveKind::all_reduce) return staged_gather_programs(place, rank);
+  return std::make_shared<InSwitchPrograms>(place, rank);
 }
 
 }  // namespace weft

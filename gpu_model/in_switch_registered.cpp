@@ -141,15 +141,16 @@ class RegisteredPrograms final : public BlockPrograms {
     if (piece.lines == 0) return;
     const bool root = rank_ == place_.root;
     const std::int64_t part = rank_ * place_.bytes;
+    const std::int64_t own = place_.in_place() ? part : 0;
     switch (place_.kind) {
       case CollectiveKind::all_reduce:
         pass(piece, Target::multicast, 0, Target::multicast, 0, phase);
         return;
       case CollectiveKind::reduce_scatter:
-        pass(piece, Target::multicast, part, Target::local, 0, phase);
+        pass(piece, Target::multicast, part, Target::local, own, phase);
         return;
       case CollectiveKind::all_gather:
-        pass(piece, Target::local, 0, Target::multicast, part, phase);
+        pass(piece, Target::local, own, Target::multicast, part, phase);
         return;
       case CollectiveKind::broadcast:
         if (root) pass(piece, Target::local, 0, Target::multicast, 0, phase);

@@ -23,9 +23,11 @@ constexpr double kLinesPerInstruction = 4;
 constexpr std::array<Slot, kPipeCount> kSlotOf{Slot::tensor, Slot::tensor, Slot::fp32, Slot::fp64, Slot::sfu};
 }  // namespace
 
-KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, const std::string& name)
+KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, const std::string& name,
+                             const PushedOutput* pushed)
     : reads_(demand.reads),
       writes_(demand.writes),
+      pushed_(pushed),
       blocks_(demand.shape.blocks()),
       cluster_blocks_(demand.cluster_blocks),
       memory_scale_(demand.memory_scale),
@@ -53,6 +55,15 @@ KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, con
   if (reads_.size() > Phase::kMaxLoads || writes_.size() > Phase::kMaxStores) {
     throw InputError(fmt::format("kernel {}: expected at most {} operands read and {} written, got {} and {}", name,
                                  Phase::kMaxLoads, Phase::kMaxStores, reads_.size(), writes_.size()));
+  }
+  if (pushed_ != nullptr) {
+    const std::uint64_t parts = (pushed_->lines / blocks_ + 1) / pushed_->part_lines() + 2;  // of a block
+    if (writes_.size() - 1 + parts > Phase::kMaxStores) {
+      throw InputError(
+          fmt::format("kernel {}: expected blocks that each have a few of the {} parts that it reduces, "
+                      "got {} blocks",
+                      name, pushed_->parts, blocks_));
+    }
   }
   set_work(demand, gpu.compute_unit);
 }
@@ -112,6 +123,24 @@ LineStream KernelProgram::stream(const Operand& operand, std::uint64_t block) co
   return lines;
 }
 
+// Whole lines, so that each is one contribution: where blocks share one, the first of them has it.
+void KernelProgram::push(std::uint64_t block, Phase& phase) const {
+  const std::uint32_t part = pushed_->part_lines();
+  const auto end = static_cast<std::uint32_t>(pushed_->lines * (block + 1) / blocks_);
+  for (auto at = static_cast<std::uint32_t>(pushed_->lines * block / blocks_); at < end;) {
+    const std::uint32_t index = at / part;
+    LineStream sums;
+    sums.first = pushed_->sums + at % part;
+    sums.lines = std::min(end, (index + 1) * part) - at;
+    sums.gpu = static_cast<std::uint16_t>(pushed_->multicast_group + index);
+    sums.target = Target::multicast;
+    sums.adds = true;
+    sums.arrival_flag = pushed_->flag;
+    phase.store(sums);
+    at += sums.lines;
+  }
+}
+
 Phase KernelProgram::phase(std::uint64_t block, std::uint32_t index) const {
   Phase phase;
   if (index == 0) {
@@ -126,6 +155,10 @@ Phase KernelProgram::phase(std::uint64_t block, std::uint32_t index) const {
   }
   if (index == 1 || !write_at_end_) {
     for (const Operand& operand : writes_) {
+      if (pushed_ != nullptr && operand.base == pushed_->address) {
+        push(block, phase);
+        continue;
+      }
       LineStream stored = stream(operand, block);
       stored.through_l1 = false;
       phase.store(stored);

@@ -7,10 +7,25 @@
 
 namespace weft {
 
+// An operand that a kernel does not store to its own memory: its lines leave as contributions to sums in switches
+// (PTX: multimem.red), each block's its share of them. The sums of a part come to the members of a multicast group.
+struct PushedOutput {
+  std::uint64_t address = 0;  // of the operand
+  std::uint32_t lines = 0;
+  std::uint32_t parts = 1;            // as many lines each: of a reduce-scatter one a rank
+  LineAddress sums = 0;               // of each part, on those that get it
+  std::uint16_t multicast_group = 0;  // of the first part; those of the others follow
+  std::uint32_t flag = 0;             // counts the sums that have come
+
+  [[nodiscard]] std::uint32_t part_lines() const { return lines / parts; }
+};
+
 class KernelProgram {
  public:
-  // Throws InputError when a block or a cluster does not fit, or when a block has more operands than a phase.
-  KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, const std::string& name);
+  // Throws InputError when a block or a cluster does not fit, or when a block has more operands than a phase. `pushed`
+  // outlives it; null: all is stored.
+  KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, const std::string& name,
+                const PushedOutput* pushed = nullptr);
 
   [[nodiscard]] std::uint64_t blocks() const { return blocks_; }
   [[nodiscard]] std::uint32_t cluster_blocks() const { return cluster_blocks_; }
@@ -23,10 +38,12 @@ class KernelProgram {
 
  private:
   [[nodiscard]] LineStream stream(const Operand& operand, std::uint64_t block) const;
+  void push(std::uint64_t block, Phase& phase) const;
   void set_work(const KernelDemand& demand, const ComputeUnitSpec& unit);
 
   std::vector<Operand> reads_;
   std::vector<Operand> writes_;
+  const PushedOutput* pushed_;
   std::uint64_t blocks_;
   std::uint32_t cluster_blocks_;
   double memory_scale_;

@@ -35,6 +35,9 @@ class L2Tags {
     return (halves[0] | halves[1]) != 0;
   }
 
+  // GCC and Clang let elements of a vector alias it, but Clang does not take their address.
+  static Way* lane_of(Lanes& lanes, std::uint32_t lane) { return reinterpret_cast<Way*>(&lanes) + lane; }
+
   struct Inserted {
     Way* way = nullptr;  // without sectors yet
     Way evicted = 0;     // what was there
@@ -67,7 +70,7 @@ class L2Tags {
     const std::uint32_t match = ways_of(group, at.tag)[at.lane];
     if (match == 0) return nullptr;
     use(group.trees, match - 1, lane_bits(at.lane));
-    return &group.ways[match - 1][at.lane];
+    return lane_of(group.ways[match - 1], at.lane);
   }
   // Makes room for a line that is not there. `at` is its address, renewed when the tags grow.
   Inserted insert(Address& at, std::uint32_t slice, std::uint32_t line);

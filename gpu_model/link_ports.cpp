@@ -25,8 +25,8 @@ LinkPorts::LinkPorts(const LinkPlan& plan, GpuId self, const std::vector<LinkBun
     out_.push_back(bundle.out);
     bundle.in->credits.announce_to(*inbox_, b * 2);
     bundle.in->packets.announce_to(*inbox_, b * 2 + 1);
-    if (first == nullptr) {  // all are out, and plan_.avoid keeps packets away
-      WEFT_CHECK(!plan_.avoid.empty(), "a bundle without a lane");
+    if (first == nullptr) {  // all are out, and no packet takes it
+      WEFT_CHECK(!plan_.lanes_to_gpu.empty(), "a bundle without a lane");
       LinkSpec unused;
       unused.bandwidth = gigabytes_per_second(1);
       first = std::make_shared<const LinkTiming>(unused);
@@ -39,29 +39,34 @@ LinkPorts::LinkPorts(const LinkPlan& plan, GpuId self, const std::vector<LinkBun
       }
     }
   }
-  if (plan_.kind != LinkPlan::Kind::planes) return;
-  for (std::uint32_t b = 0; b < plan_.avoid.size(); ++b) {
-    for (std::uint32_t lane = 0; lane < plan_.avoid[b].size(); ++lane) {
-      if (!plan_.avoid[b][lane]) spread_.push_back({b, static_cast<std::uint8_t>(lane)});
-    }
-  }
 }
 
-LinkPorts::Lane LinkPorts::lane_in(std::uint32_t bundle, std::uint32_t spread) const {
+LinkLane LinkPorts::lane_in(std::uint32_t bundle, std::uint32_t spread) const {
   if (!live_.empty() && !live_[bundle].empty()) {
     return {bundle, live_[bundle][spread % live_[bundle].size()]};
   }
   return {bundle, static_cast<std::uint8_t>(spread % transmitters_[bundle].lanes())};
 }
 
-LinkPorts::Lane LinkPorts::lane_of(LineAddress line, std::uint16_t destination) const {
-  const std::uint32_t spread = line + (line >> 8);  // consecutive lines take turns; powers of two do not camp
+namespace {
+// Consecutive lines take turns; powers of two do not camp.
+std::uint32_t spread_of(LineAddress line) { return line + (line >> 8); }
+
+LinkLane one_of(const std::vector<LinkLane>& lanes, LineAddress line) { return lanes[spread_of(line) % lanes.size()]; }
+}  // namespace
+
+LinkLane LinkPorts::lane_of_group(LineAddress line, std::uint16_t group) const {
+  return one_of(plan_.lanes_of_group.empty() ? plan_.lanes : plan_.lanes_of_group[group], line);
+}
+
+LinkLane LinkPorts::lane_of(LineAddress line, std::uint16_t destination) const {
+  const std::uint32_t spread = spread_of(line);
   if (destination - plan_.first_gpu >= plan_.gpus) {
     return lane_in(static_cast<std::uint32_t>(transmitters_.size() - 1), spread);
   }
   switch (plan_.kind) {
     case LinkPlan::Kind::planes:
-      return spread_[spread % spread_.size()];
+      return one_of(plan_.lanes_to_gpu.empty() ? plan_.lanes : plan_.lanes_to_gpu[destination - plan_.first_gpu], line);
     case LinkPlan::Kind::router: {
       // Where there are enough, each GPU has lanes of its own: what waits for a busy link holds up nothing else.
       const std::uint32_t own = transmitters_[0].lanes() / plan_.gpus;

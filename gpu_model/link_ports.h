@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "network/network_spec.h"
+#include "network/plane_lanes.h"
 #include "network/transmitter.h"
 #include "sim/ids.h"
 
@@ -20,13 +21,16 @@ struct LinkBundle {
 
 // Who is at the other end of the bundles.
 struct LinkPlan {
-  // planes: switches, all alike; an address takes the same lane number on all GPUs, so that its traffic meets in one
-  // switch. peers: the other GPUs of the node, ascending. router: one bundle.
+  // planes: switches, all alike; an address takes the same lane number on all GPUs that it concerns, so that its
+  // traffic meets in one switch. peers: the other GPUs of the node, ascending. router: one bundle.
   enum class Kind : std::uint8_t { planes, peers, router } kind = Kind::planes;
   std::uint32_t first_gpu = 0;  // of this GPU's node
   std::uint32_t gpus = 0;       // of the node: to all others, packets take the last bundle, the NIC's
-  // planes: lanes, by bundle and lane, that some GPU of the node cannot use, so that none does.
-  std::vector<std::vector<bool>> avoid = {};
+  // planes: the lanes; and where some are out, those of them that work for both this GPU and each of the node, and for
+  // all members of each multicast group that it is in. Empty: all.
+  std::vector<LinkLane> lanes = {};
+  std::vector<std::vector<LinkLane>> lanes_to_gpu = {};
+  std::vector<std::vector<LinkLane>> lanes_of_group = {};
 };
 
 class LinkPorts {
@@ -34,13 +38,13 @@ class LinkPorts {
   LinkPorts() = default;  // of a GPU without links
   LinkPorts(const LinkPlan& plan, GpuId self, const std::vector<LinkBundle>& bundles);
 
-  struct Lane {
-    std::uint32_t bundle = 0;
-    std::uint8_t lane = 0;
-  };
-  [[nodiscard]] Lane lane_of(LineAddress line, std::uint16_t destination) const;
+  [[nodiscard]] LinkLane lane_of(LineAddress line, std::uint16_t destination) const;
+  // Of what goes to a switch for a multicast group.
+  [[nodiscard]] LinkLane lane_of_group(LineAddress line, std::uint16_t group) const;
   // By which a chunk leaves for its tree, so that chunks of one lane keep their order.
-  [[nodiscard]] Lane lane_of_chunk(std::uint32_t bundle, std::uint32_t chunk) const { return lane_in(bundle, chunk); }
+  [[nodiscard]] LinkLane lane_of_chunk(std::uint32_t bundle, std::uint32_t chunk) const {
+    return lane_in(bundle, chunk);
+  }
   // The bundle that the answer to a packet which came in by `bundle` leaves by is the same one.
   [[nodiscard]] std::size_t size() const { return transmitters_.size(); }
   [[nodiscard]] bool empty() const { return transmitters_.empty(); }
@@ -67,7 +71,7 @@ class LinkPorts {
   }
 
  private:
-  [[nodiscard]] Lane lane_in(std::uint32_t bundle, std::uint32_t spread) const;
+  [[nodiscard]] LinkLane lane_in(std::uint32_t bundle, std::uint32_t spread) const;
 
   LinkPlan plan_;
   std::uint32_t self_ = 0;
@@ -77,7 +81,6 @@ class LinkPorts {
   std::vector<Time> latency_;
   std::vector<Transmitter> transmitters_;
   std::vector<std::vector<std::uint8_t>> live_;  // by bundle, where a lane is out: those that are not
-  std::vector<Lane> spread_;                     // planes: by hash of the address
   std::vector<Departure> departures_;
 };
 

@@ -59,7 +59,8 @@ struct alignas(64) Unit {
   // `schedulers` of one sub-partition make an engine, whose agents take turns.
   Unit(const ComputeUnitSpec& spec, const TlbSpec& pages, WarpSchedulers pipes, SubCycle request_time,
        SubCycle line_time)
-      : outstanding_limit(spec.max_outstanding_lines),
+      : load_limit(spec.max_outstanding_lines),
+        store_limit(spec.max_outstanding_stores > 0 ? spec.max_outstanding_stores : load_limit),
         load_request_time(request_time),
         port_line_time(line_time),
         tlb(spec.tlb_entries, pages.unit_page),
@@ -67,7 +68,8 @@ struct alignas(64) Unit {
         schedulers(std::move(pipes)),
         l1(spec.l1_bytes > spec.shared_memory_bytes ? spec.l1_bytes - spec.shared_memory_bytes : 0) {}
 
-  std::uint32_t outstanding_limit;  // loads, and as many stores
+  std::uint32_t load_limit;  // outstanding at a time
+  std::uint32_t store_limit;
   std::uint32_t loads_out = 0;
   std::uint32_t stores_out = 0;
   std::uint32_t partition = 0;  // half of the chip

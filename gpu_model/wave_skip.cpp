@@ -1,17 +1,22 @@
 #include "gpu_model/wave_skip.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
 
 namespace weft {
 
 namespace {
-constexpr std::size_t kMarksBeforeLongerTurns = 8;
+constexpr std::uint64_t kWindowsBeforeLonger = 8;
 constexpr std::uint64_t kGrowth = 4;
-// Of two turns each, by their time.
-constexpr double kPairsAlike = 2 * WaveSkip::kSettled;
+// Two turns together are as those that are known, within this share of their time.
+constexpr double kAsBefore = 0.08;
+// What is known is of so many windows at most: it may change slowly.
+constexpr std::uint64_t kMostKnown = 16;
+// Blocks of a wave begin together; until they go out of step, rounds get faster. How long that takes, and how many
+// samples a wave needs, was seen on a layer of attention on H100 (docs/validation.md).
+constexpr std::uint64_t kSettlingTurns = 128;
+constexpr std::uint64_t kSettlingShare = 4;  // of all turns, one in so many at most
+constexpr std::uint64_t kSamplesOfWave = 12;
 }  // namespace
 
 GpuProgress& GpuProgress::operator+=(const GpuProgress& more) {
@@ -43,12 +48,21 @@ GpuProgress GpuProgress::times(double factor) const {
           unit_seconds_compute * factor};
 }
 
-WaveSkip::WaveSkip(std::uint64_t work, std::uint64_t done, std::uint64_t turn, double hbm_rate,
+TurnSampling WaveSkip::of_rounds(std::uint64_t turns, std::uint64_t turns_of_wave) {
+  return {.settling = std::max<std::uint64_t>(1, std::min(kSettlingTurns, turns / kSettlingShare)),
+          .most = std::max(TurnSampling().most, turns_of_wave / kSamplesOfWave),
+          .agree = 0.25,
+          .stays = false};
+}
+
+WaveSkip::WaveSkip(std::uint64_t work, std::uint64_t turn, const TurnSampling& sampling, double hbm_rate,
                    std::int64_t cache_bytes)
     : turn_(turn),
+      sampling_(sampling),
       hbm_rate_(hbm_rate),
       cache_bytes_(cache_bytes),
-      next_mark_(work >= done + kFewestTurns * turn ? done + turn : std::numeric_limits<std::uint64_t>::max()) {}
+      next_mark_(work >= kFewestTurns * turn ? sampling.settling * turn : kNever),
+      most_turns_(sampling.most) {}
 
 double WaveSkip::time_of(const GpuProgress& like, double bytes) const {
   const auto time = static_cast<double>(like.at);
@@ -58,57 +72,70 @@ double WaveSkip::time_of(const GpuProgress& like, double bytes) const {
   return time * (1 + share * (bytes / like.hbm_bytes() - 1));
 }
 
+GpuProgress WaveSkip::turn_of(std::uint64_t turns, std::uint64_t back) const {
+  const std::size_t last = marks_.size() - 1 - back;
+  return marks_[last].since(marks_[last - turns]).times(1.0 / static_cast<double>(turns));
+}
+
 bool WaveSkip::mark(const GpuProgress& now) {
   marks_.push_back(now);
   next_mark_ += turn_;
-  if (marks_.size() < 3) return false;
-  const GpuProgress first = marks_[marks_.size() - 2].since(marks_[marks_.size() - 3]);
-  const GpuProgress second = now.since(marks_[marks_.size() - 2]);
-  const double expected = time_of(first, second.hbm_bytes());
-  const auto taken = static_cast<double>(second.at);
-  if (std::abs(expected - taken) > kSettled * std::max(expected, taken)) {
-    if (marks_.size() == kMarksBeforeLongerTurns) {  // it scatters: every second mark is left
-      std::vector<GpuProgress> kept;
-      for (std::size_t i = 1; i < marks_.size(); i += 2) kept.push_back(marks_[i]);
-      marks_ = std::move(kept);
-      next_mark_ += turn_;
-      turn_ *= 2;
-      asked_ = 0;
-      moved_ = {};
-    }
-    return false;
-  }
-  GpuProgress both = first;
-  both += second;
-  const GpuProgress mean = both.times(0.5);
-  // Pairs that are as those before count together: short turns scatter by more than what is to be known.
-  const bool as_before = skipped_.at > 0 && std::abs(static_cast<double>(mean.at - mean_.at)) <=
-                                                kPairsAlike * static_cast<double>(mean_.at);
-  if (as_before) {
-    const double share =
-        2.0 / static_cast<double>(std::bit_width(most_turns_ / kMostTurns * kGrowth) + 1);  // 1/2, 1/3, ...
-    mean_ = mean_.times(1 - share);
-    mean_ += mean.times(share);
-    most_turns_ *= kGrowth;
-  } else {
-    mean_ = mean;
-    most_turns_ = std::max(kMostTurns, most_turns_ / kGrowth);
-  }
-  scatter_ = static_cast<SubCycle>(std::abs(expected - taken) / 2);
+  if (marks_.size() <= 2 * window_) return false;
+  if (!as_known() && !windows_agree()) return false;
   skipped_ = {};
   uncertainty_ = 0;
   marks_ = {now};
   return true;
 }
 
+// Short turns scatter by more than what is to be known: those that are as what is known count together with it.
+bool WaveSkip::as_known() {
+  if (known_ == 0 || !sampling_.stays) return false;
+  const std::uint64_t turns = 2 * window_;
+  const GpuProgress seen = turn_of(turns);
+  const double expected = time_of(mean_, seen.hbm_bytes());
+  const auto taken = static_cast<double>(seen.at);
+  if (std::abs(expected - taken) > kAsBefore * std::max(expected, taken)) return false;
+  const double share = static_cast<double>(turns) / static_cast<double>(known_ + turns);
+  mean_ = mean_.times(1 - share);
+  mean_ += seen.times(share);
+  known_ = std::min(known_ + turns, kMostKnown * window_);
+  most_turns_ *= kGrowth;
+  scatter_ = static_cast<SubCycle>(std::abs(expected - taken) * share);
+  return true;
+}
+
+bool WaveSkip::windows_agree() {
+  const GpuProgress first = turn_of(window_, window_);
+  const GpuProgress second = turn_of(window_);
+  const double expected = time_of(first, second.hbm_bytes());
+  const auto taken = static_cast<double>(second.at);
+  if (std::abs(expected - taken) > sampling_.agree * std::max(expected, taken)) {
+    if (marks_.size() >= kWindowsBeforeLonger * window_) window_ *= 2;  // it scatters
+    return false;
+  }
+  mean_ = turn_of(2 * window_);
+  if (known_ > 0) most_turns_ = std::max(sampling_.most, most_turns_ / kGrowth);
+  known_ = 2 * window_;
+  scatter_ = static_cast<SubCycle>(std::abs(expected - taken) / 2);
+  asked_ = 0;
+  moved_ = {};
+  return true;
+}
+
 // Else it may be that lines are still there which others left, and of which not much is left to be read.
 bool WaveSkip::moves_the_same() const {
-  if (asked_ < kMostTurns) return false;
+  if (mean_.memory_transactions * kLineBytes >= kFills * cache_bytes_) return true;
+  if (asked_ < kAskedTurns) return false;
   const bool hbm_decides = mean_.hbm_bytes() > 0.5 * static_cast<double>(mean_.at) * hbm_rate_;
   return !hbm_decides || moved_.fetched_bytes + moved_.written_back_bytes >= kFills * cache_bytes_;
 }
 
 L2Cache::Touched WaveSkip::usual(std::uint64_t turns) const {
+  if (asked_ == 0) {
+    const GpuProgress all = mean_.times(static_cast<double>(turns));
+    return {all.hbm_read_bytes, all.hbm_write_bytes};
+  }
   const double factor = static_cast<double>(turns) / static_cast<double>(asked_);
   return {std::llround(static_cast<double>(moved_.fetched_bytes) * factor),
           std::llround(static_cast<double>(moved_.written_back_bytes) * factor)};

@@ -1,9 +1,10 @@
-// A kernel of many waves, or of many rounds, settles: each turn of its work then takes as long as the one before, but
-// for the bytes that come from HBM. WaveSkip watches a kernel that runs by itself, says when turns may be left out, and
-// what they would have taken.
+// A kernel of many waves, or of many rounds, settles: turns of its work then take as long as those before, but for the
+// bytes that come from HBM. WaveSkip watches a kernel that runs by itself, says when turns may be left out, and what
+// they would have taken.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "gpu_model/clock_domain.h"
@@ -25,11 +26,26 @@ struct GpuProgress {
   [[nodiscard]] double hbm_bytes() const { return static_cast<double>(hbm_read_bytes + hbm_write_bytes); }
 };
 
+// How one looks at turns.
+struct TurnSampling {
+  std::uint64_t settling = 1;  // turns before those that are looked at
+  std::uint64_t most = 8;      // turns that may be left out together
+  double agree = 0.04;         // two turns do, within this share of their time
+  bool stays = true;           // what turns took before counts, too; more are left out each time that they are like it
+};
+
 class WaveSkip {
  public:
-  // Work is counted in blocks or in rounds: `work` of them, of which `done` are, `turn` in each turn. `hbm_rate`: bytes
-  // in a subcycle at most. `cache_bytes`: of the L2.
-  WaveSkip(std::uint64_t work, std::uint64_t done, std::uint64_t turn, double hbm_rate, std::int64_t cache_bytes);
+  // Whole waves: from one to the next little changes.
+  static constexpr TurnSampling kWaves{};
+  // Rounds of all blocks that run scatter, and go faster or slower in the course of a wave. So they are sampled all
+  // along, and what is left out goes as those around it did.
+  [[nodiscard]] static TurnSampling of_rounds(std::uint64_t turns, std::uint64_t turns_of_wave);
+
+  // Work is counted in rounds: `work` of them are ahead, `turn` in each turn. `hbm_rate`: bytes in a subcycle at most.
+  // `cache_bytes`: of the L2.
+  WaveSkip(std::uint64_t work, std::uint64_t turn, const TurnSampling& sampling, double hbm_rate,
+           std::int64_t cache_bytes);
 
   // So much work is done. True: the last turns agree; some may be left out now. What `progress` says includes what was
   // left out.
@@ -38,6 +54,7 @@ class WaveSkip {
     return done >= next_mark_ && mark(progress());
   }
   [[nodiscard]] std::uint64_t turn() const { return turn_; }
+  [[nodiscard]] std::uint64_t next_mark() const { return next_mark_; }
   // Turns that may be left out now, before it is looked at again: more where turns stay as they were.
   [[nodiscard]] std::uint64_t most_turns() const { return most_turns_; }
   // What such turns move does not change any more: the L2 need not be asked turn by turn.
@@ -47,8 +64,11 @@ class WaveSkip {
   // So much work, `turns` about, is left out, which moves so many bytes. False: it is unlike the turns that were seen;
   // the next one is to be simulated.
   bool leave_out(std::uint64_t work, const L2Cache::Touched& moved, std::uint64_t turns = 1);
-  // Something else was left out since the last mark.
-  void forget_marks() { marks_.clear(); }
+  // What was seen since the last mark is not a turn as others are. At so much work a turn begins.
+  void begin_at(std::uint64_t done) {
+    marks_.clear();
+    if (next_mark_ != kNever) next_mark_ = done;
+  }
 
   // What the turns take that were left out since the last advanced().
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
@@ -56,31 +76,39 @@ class WaveSkip {
   [[nodiscard]] SubCycle uncertainty() const { return uncertainty_; }
 
   // Two turns agree within this share of their time.
-  static constexpr double kSettled = 0.04;
+  static constexpr double kSettled = TurnSampling().agree;
   // A turn is alike whose HBM bytes differ by less than this share of theirs, or of half of what HBM can move.
   static constexpr double kAlike = 0.25;
   // Turns that move this many lines: shorter ones scatter.
   static constexpr double kTurnLines = 8192;
-  // Left out before it is looked at again, at first; more each time that turns are as before.
-  static constexpr std::uint64_t kMostTurns = 8;
+  // The L2 is asked turn by turn for so many.
+  static constexpr std::uint64_t kAskedTurns = 8;
   // The L2 holds nothing from before once so many times its size has gone through it.
   static constexpr std::int64_t kFills = 2;
+  static constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
   // The first turn, two that agree, one that is left out, and one in which the work ends as it would.
   static constexpr std::uint64_t kFewestTurns = 5;
 
  private:
   bool mark(const GpuProgress& now);
+  // What one of the `turns` before the last `back` marks took, on average.
+  [[nodiscard]] GpuProgress turn_of(std::uint64_t turns, std::uint64_t back = 0) const;
+  [[nodiscard]] bool as_known();
+  [[nodiscard]] bool windows_agree();
   // What a turn takes that moves so many bytes.
   [[nodiscard]] double time_of(const GpuProgress& like, double bytes) const;
 
   std::uint64_t turn_;
+  TurnSampling sampling_;
+  std::uint64_t window_ = 1;  // turns that are compared with as many
   double hbm_rate_;
   std::int64_t cache_bytes_;
   std::uint64_t next_mark_;
   std::vector<GpuProgress> marks_;
-  GpuProgress mean_;  // of the two turns that agree
+  GpuProgress mean_;         // of the turns that are known
+  std::uint64_t known_ = 0;  // how many these are
   GpuProgress skipped_;
-  std::uint64_t most_turns_ = kMostTurns;
+  std::uint64_t most_turns_;
   std::uint64_t asked_ = 0;  // turns in a row that the L2 was asked about and that were alike
   L2Cache::Touched moved_;   // by these
   SubCycle scatter_ = 0;     // of a turn

@@ -21,6 +21,10 @@ void check(const ScheduleRequest& request) {
   if (request.root >= request.ranks) {
     throw InputError(fmt::format("{}: expected a root below {}, got {}", name, request.ranks, request.root));
   }
+  if (request.kind == CollectiveKind::shift && (request.distance == 0 || request.distance >= request.ranks)) {
+    throw InputError(
+        fmt::format("{}: expected a distance from 1 to {}, got {}", name, request.ranks - 1, request.distance));
+  }
   const std::int64_t element = request.element_bytes;
   if (element != 1 && element != 2 && element != 4 && element != 8) {
     throw InputError(fmt::format("{}: expected elements of 1, 2, 4 or 8 B, got {} B", name, element));
@@ -115,6 +119,11 @@ bool does(AllReduceAlgorithm algorithm, CollectiveKind kind) {
   using Kind = CollectiveKind;  // in_switch
   return kind == Kind::all_reduce || kind == Kind::reduce_scatter || kind == Kind::all_gather ||
          kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::barrier;
+}
+
+bool is_staged_in_switch(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::all_gather ||
+         kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::barrier;
 }
 
 CollectiveAlgorithm usual_algorithm(CollectiveKind kind) {

@@ -27,6 +27,10 @@ inline constexpr std::array kCollectiveAlgorithms{
 // Whether a configuration may ask for the pair.
 [[nodiscard]] bool does(AllReduceAlgorithm algorithm, CollectiveKind kind);
 
+// Whether switches do it for buffers that they do not know, by copies to those that they do: NCCL has NVLS for these
+// (src/device/generate.py). A barrier has no buffers.
+[[nodiscard]] bool is_staged_in_switch(CollectiveKind kind);
+
 // What a library without a choice would take: a ring where there is one, else what there is.
 [[nodiscard]] CollectiveAlgorithm usual_algorithm(CollectiveKind kind);
 

@@ -44,12 +44,13 @@ enum class InSwitchForm : std::uint8_t { pull, push };
 
 struct InSwitchSpec {
   std::uint32_t channels = 16;
-  bool registered = false;                // user buffers known to the switch: no staging copies
-  std::uint32_t reduce_warps = 5;         // of a block
-  std::uint32_t copy_warps = 6;           // each for staging in and out
-  Time start_latency;                     // beyond base_latency
-  Time poll;                              // of all ranks' counters, by a load that the switch reduces
-  std::uint32_t registered_channels = 4;  // of a collective on registered buffers
+  bool registered = false;                        // user buffers known to the switch: no staging copies
+  std::uint32_t reduce_warps = 5;                 // of a block
+  std::uint32_t copy_warps = 6;                   // each for staging in and out
+  std::uint32_t bytes_in_flight_per_warp = 2048;  // of a warp's unrolled iteration and source
+  Time start_latency;                             // beyond base_latency
+  Time poll;                                      // of all ranks' counters, by a load that the switch reduces
+  std::uint32_t registered_channels = 4;          // of a collective on registered buffers
   InSwitchForm form = InSwitchForm::pull;
   // On registered buffers: a message goes in waves of `wave_bytes`, of which a GPU has at most `waves` under way, so
   // that the requests of all GPUs for one region come together (Klenk et al., ISCA 2020). 0 waves: in NCCL's loops.
@@ -81,8 +82,8 @@ struct CollectiveSpec {
   InSwitchSpec in_switch;
   TunerSpec tuner;
   std::uint32_t registers_per_thread = 96;
-  std::uint32_t shared_memory_bytes = 0;  // of a block
-  std::uint32_t bytes_in_flight_per_warp = 2048;
+  std::uint32_t shared_memory_bytes = 0;          // of a block
+  std::uint32_t bytes_in_flight_per_warp = 2048;  // of all but in_switch
   double flagged_GBps = 0;  // what a block of LL or LL128 moves at most, flags included; 0: as the tuner has it of LL
   Time base_latency;        // start of a collective kernel to its first load: argument and channel set-up
   Time fence;               // a system-wide fence, beyond the acknowledgement of the block's own stores

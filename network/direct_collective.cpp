@@ -60,7 +60,7 @@ class DirectSchedule : public GeneratedSchedule {
     const bool from_root = request().kind == CollectiveKind::scatter || request().kind == CollectiveKind::send_receive;
     std::vector<std::uint32_t> peers;
     if (group == kReceives || request().kind == CollectiveKind::gather || (from_root && !root)) return peers;
-    if (request().kind == CollectiveKind::shift) return {after(rank, 1)};
+    if (request().kind == CollectiveKind::shift) return {after(rank, request().distance)};
     for (std::uint32_t distance = 1; distance <= others_; ++distance) peers.push_back(after(rank, distance));
     return peers;
   }
@@ -220,12 +220,13 @@ class DirectSchedule : public GeneratedSchedule {
     return step.receive(request().root).write(ScheduleBuffer::output, at.offset);
   }
 
-  // As ncclSend to the next rank and ncclRecv from the one before in one ncclGroup.
+  // As ncclSend to the next rank and ncclRecv from the one before in one ncclGroup; or to one further on.
   [[nodiscard]] ScheduleStep shift(const Place& place) const {
     const Piece at = piece(place, 0);
     ScheduleStep step{.bytes = at.bytes};
-    if (place.sends) return step.read(ScheduleBuffer::input, at.offset).send(after(place.rank, 1));
-    return step.receive(before(place.rank, 1)).write(ScheduleBuffer::output, at.offset);
+    const std::uint32_t distance = request().distance;
+    if (place.sends) return step.read(ScheduleBuffer::input, at.offset).send(after(place.rank, distance));
+    return step.receive(before(place.rank, distance)).write(ScheduleBuffer::output, at.offset);
   }
 
   // Of the other ranks, one after another: each block begins with another one, so that all links are busy at once.

@@ -8,8 +8,9 @@
 
 namespace weft {
 
-Fabric::Fabric(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin, const AggregationPlan& plan)
-    : network_(make_network(spec, gpus, origin)), wires_(topology().cables().size() * 2) {
+Fabric::Fabric(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin, const AggregationPlan& plan,
+               std::uint32_t all)
+    : network_(make_network(spec, gpus, origin, all)), wires_(topology().cables().size() * 2) {
   for (std::size_t w = 0; w < std::min(wires_.size(), kMostLoads); ++w) wires_[w].load = std::make_unique<TimeBins>();
   for (const LinkSpec& link : topology().classes()) timings_.push_back(std::make_shared<const LinkTiming>(link));
   for (const AggregationGroup& group : plan.groups) {

@@ -16,7 +16,8 @@ namespace weft {
 class Fabric {
  public:
   // Throws InputError as make_network(), make_aggregation_tree() and the plan's aggregators do.
-  Fabric(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin = {}, const AggregationPlan& plan = {});
+  Fabric(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin = {}, const AggregationPlan& plan = {},
+         std::uint32_t all = 0);
 
   [[nodiscard]] const Network& network() const { return *network_; }
   [[nodiscard]] const Topology& topology() const { return network_->topology; }

@@ -1,12 +1,10 @@
 #include "network/lane.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace weft {
-
-std::uint32_t flits(const LinkSpec& spec, const Packet& packet) {
-  return spec.header_flits + (packet.payload + spec.flit_bytes - 1) / spec.flit_bytes;
-}
 
 void LaneStatistics::next_bin(Time start, TimeBins* load) {
   if (load != nullptr) count_open_bin(*load);
@@ -23,10 +21,13 @@ LinkTiming::LinkTiming(const LinkSpec& spec, double factor) : spec_(spec) {
       static_cast<std::int64_t>(static_cast<double>(spec.bandwidth.count()) * spec.framing_efficiency * factor));
   const std::uint32_t most = std::max(spec.max_payload_bytes, kMaxPacketLines * kLineBytes);
   for (std::uint32_t payload = 0; payload <= most; ++payload) {
-    Packet packet;
-    packet.payload = static_cast<std::uint16_t>(payload);
-    const std::uint32_t bytes = flits(spec, packet) * spec.flit_bytes;
+    const std::uint32_t flits = spec.header_flits + (payload + spec.flit_bytes - 1) / spec.flit_bytes;
+    const std::uint32_t bytes = flits * spec.flit_bytes;
     by_payload_.push_back({transfer_time(Bytes(bytes), rate), bytes});
+  }
+  for (std::uint32_t writes = 0; writes <= std::numeric_limits<decltype(Packet::count)>::max(); ++writes) {
+    const auto bytes = static_cast<std::uint32_t>(std::lround(writes * spec.acknowledge_flits * spec.flit_bytes));
+    by_writes_.push_back({transfer_time(Bytes(bytes), rate), bytes});
   }
 }
 

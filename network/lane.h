@@ -20,9 +20,6 @@ struct LinkWires {
   std::unique_ptr<TimeBins> load;  // how long its lanes were busy, in femtoseconds, by the sender; null: nobody asks
 };
 
-// Flits of a packet with its headers; a flag write carries one flit of data.
-[[nodiscard]] std::uint32_t flits(const LinkSpec& spec, const Packet& packet);
-
 // A class of links and the serialisation times that follow from it: shared by all its lanes.
 class LinkTiming {
  public:
@@ -34,11 +31,14 @@ class LinkTiming {
     Time time;
     std::uint32_t wire_bytes = 0;
   };
-  [[nodiscard]] const Serialisation& of(const Packet& packet) const { return by_payload_[packet.payload]; }
+  [[nodiscard]] const Serialisation& of(const Packet& packet) const {
+    return packet.kind == PacketKind::acknowledge ? by_writes_[packet.count] : by_payload_[packet.payload];
+  }
 
  private:
   LinkSpec spec_;
-  std::vector<Serialisation> by_payload_;  // by bytes of payload
+  std::vector<Serialisation> by_payload_;  // by bytes of payload; a flag write carries one flit
+  std::vector<Serialisation> by_writes_;   // by writes that are acknowledged
 };
 
 // Peaks are peaks over this time, a multiple of the shortest bin.

@@ -4,17 +4,24 @@
 #include <map>
 
 #include "network/network_builder.h"
+#include "network/plane_lanes.h"
 #include "network/table_routing.h"
 #include "sim/error.h"
 
 namespace weft {
 
-std::unique_ptr<Network> make_network(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin) {
-  return NetworkBuilder(spec, gpus, origin).build();
+std::unique_ptr<Network> make_network(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin,
+                                      std::uint32_t all) {
+  return NetworkBuilder(spec, gpus, origin, std::max(gpus, all)).build();
 }
 
-NetworkBuilder::NetworkBuilder(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin)
-    : spec_(spec), gpus_(gpus), origin_(origin), network_(std::make_unique<Network>()), topology_(network_->topology) {
+NetworkBuilder::NetworkBuilder(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin, std::uint32_t all)
+    : spec_(spec),
+      gpus_(gpus),
+      all_(all),
+      origin_(origin),
+      network_(std::make_unique<Network>()),
+      topology_(network_->topology) {
   WEFT_CHECK(gpus > 0 && gpus < 65536, "packets name GPUs in 16 bits");
   link_class_ = topology_.add_class(spec.link);
   injection_class_ = spec.injection ? topology_.add_class(*spec.injection) : link_class_;
@@ -36,10 +43,11 @@ std::unique_ptr<Network> NetworkBuilder::build() {
   for (std::uint32_t first = 0; first < gpus_; first += network_->gpus_per_node) {
     add_node_network(first, std::min(network_->gpus_per_node, gpus_ - first));
   }
-  if (gpus_ > network_->gpus_per_node) add_cluster();
+  if (spec_.cluster && all_ > spec_.cluster->gpus_per_node) add_cluster();
   topology_.index_ports();
   topology_.set_faults(spec_.faults, origin_);
   check_gpu_links();
+  if (spec_.topology == TopologyKind::switched && !spec_.faults.empty()) check_planes();
   if (topology_.any_out_of_order()) route_around_faults();
   for (const auto& routing : network_->routings) {
     const std::uint32_t wanted = spec_.routing.virtual_channels;
@@ -143,6 +151,21 @@ void NetworkBuilder::check_gpu_links() const {
       if (from == TopologyNodeKind::router && to == TopologyNodeKind::router) continue;
       refuse("faults",
              "expected a network in which all GPUs reach each other, got one without " + topology_.name(link));
+    }
+  }
+}
+
+// Any two GPUs of a node need a switch that both reach: nothing goes from switch to switch.
+void NetworkBuilder::check_planes() const {
+  for (std::uint32_t g = 0; g < gpus_; ++g) {
+    if (plane_links_out(topology_, {g}).empty()) continue;
+    const std::uint32_t first = g / network_->gpus_per_node * network_->gpus_per_node;
+    for (std::uint32_t other = first; other < std::min(first + network_->gpus_per_node, gpus_); ++other) {
+      if (other == g || !common_lanes(topology_, {g, other}).empty()) continue;
+      const bool cut_off = common_lanes(topology_, {g}).empty();
+      refuse("faults", "expected a network in which all GPUs reach each other, got no lane that works for " +
+                           (cut_off ? topology_.name(g) : topology_.name(g) + " and " + topology_.name(other)) + ": " +
+                           plane_links_out(topology_, cut_off ? std::vector{g} : std::vector{g, other}) + " out");
     }
   }
 }

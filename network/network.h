@@ -21,7 +21,8 @@ struct Network {
 
 // The network of `gpus` GPUs. Throws InputError (at `origin` and below) for parameters that make no network, for
 // one with too few places, and where GPUs cannot reach each other.
+// `all`: they stand for so many. Between nodes, what one sends to another comes back: to GPU g % gpus.
 [[nodiscard]] std::unique_ptr<Network> make_network(const NetworkSpec& spec, std::uint32_t gpus,
-                                                    const Origin& origin = {});
+                                                    const Origin& origin = {}, std::uint32_t all = 0);
 
 }  // namespace weft

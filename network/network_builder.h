@@ -7,7 +7,7 @@ namespace weft {
 
 class NetworkBuilder {
  public:
-  NetworkBuilder(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin);
+  NetworkBuilder(const NetworkSpec& spec, std::uint32_t gpus, const Origin& origin, std::uint32_t all);
   [[nodiscard]] std::unique_ptr<Network> build();
 
  private:
@@ -36,6 +36,7 @@ class NetworkBuilder {
   void route(std::unique_ptr<Routing> routing, std::uint32_t first, std::uint32_t count);
   // Routes that know nothing of links that are out give way to tables.
   void route_around_faults();
+  void check_planes() const;
   void check_gpu_links() const;
   void expect_places(std::uint64_t places, std::uint32_t count, const std::string& key) const;
   [[noreturn]] void refuse(const std::string& key, const std::string& message) const;
@@ -47,6 +48,7 @@ class NetworkBuilder {
 
   const NetworkSpec& spec_;
   std::uint32_t gpus_;
+  std::uint32_t all_;  // for which they stand
   Origin origin_;
   std::unique_ptr<Network> network_;
   Topology& topology_;

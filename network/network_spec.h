@@ -30,6 +30,7 @@ struct LinkSpec {
   Time latency;                   // of one hop, without serialisation
   std::uint32_t flit_bytes = 16;
   std::uint32_t header_flits = 1;
+  double acknowledge_flits = 0.15;  // of one write; a flit is shared by those that go the same way
   std::uint32_t max_payload_bytes = 128;
   std::uint32_t credits = 64;  // packets the receiver can hold for each virtual channel
 };

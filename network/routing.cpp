@@ -6,6 +6,7 @@ namespace weft {
 
 std::uint32_t TreeLayout::place(std::uint32_t gpu) const {
   if (terminals_per_node == 0) return gpu;
+  gpu %= gpus;
   const std::uint32_t in_node = gpu % gpus_per_node * terminals_per_node / gpus_per_node;
   const std::uint32_t its_node = gpu / gpus_per_node;
   return rail_places > 0 ? in_node * rail_places + its_node : its_node * terminals_per_node + in_node;
@@ -33,11 +34,10 @@ Hops TreeRouting::next(std::uint32_t node, std::uint32_t, const Packet& packet) 
   return up(tree.pod_up, place / tree.leaf_up);
 }
 
-Hops NicRouting::next(std::uint32_t node, std::uint32_t, const Packet& packet) const {
-  const std::uint32_t target = target_of(packet);
+Hops NicRouting::next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const {
   const std::uint32_t first = (node - first_nic_) * gpus_per_nic_;
-  if (target >= first && target < first + gpus_per_nic_) return one_port(target - first);
-  return one_port(std::min(gpus_per_nic_, gpus_ - first));
+  const std::uint32_t port_out = std::min(gpus_per_nic_, gpus_ - first);
+  return one_port(in_port < port_out ? port_out : target_of(packet) % gpus_ - first);
 }
 
 std::uint16_t DragonflyRouting::local_port(std::uint32_t router, std::uint32_t peer) const {

@@ -55,7 +55,8 @@ struct TreeLayout {
   std::uint32_t first_leaf = 0, leaves = 0;  // nodes
   std::uint32_t first_middle = 0;            // of pods: leaf_up each; 3 levels
   std::uint32_t first_root = 0;
-  // The place of a GPU's terminal: GPUs a terminal, and for rails nodes and terminals a node.
+  // The place of a GPU's terminal: GPUs there are, a node's, and for rails nodes and terminals a node.
+  std::uint32_t gpus = 0;                                   // others have the place of g % gpus
   std::uint32_t gpus_per_node = 0, terminals_per_node = 0;  // 0: a GPU is a terminal
   std::uint32_t rail_places = 0;                            // 0: no rails
   [[nodiscard]] std::uint32_t place(std::uint32_t gpu) const;
@@ -71,7 +72,7 @@ class TreeRouting final : public Routing {
   TreeLayout layout_;
 };
 
-// A NIC: to the GPUs behind it, or out. Its GPUs have its first ports.
+// A NIC: what comes from its GPUs, which have its first ports, goes out, all else to them.
 class NicRouting final : public Routing {
  public:
   NicRouting(std::uint32_t first_nic, std::uint32_t gpus_per_nic, std::uint32_t gpus)

@@ -30,7 +30,7 @@ ExpectedElement expected_element(const ScheduleRequest& request, std::uint32_t r
     case CollectiveKind::send_receive:
       return {element, request.root, false};
     case CollectiveKind::shift:
-      return {element, (rank + request.ranks - 1) % request.ranks, false};
+      return {element, (rank + request.ranks - request.distance) % request.ranks, false};
     case CollectiveKind::scatter:
       return {rank * part + element, request.root, false};
     case CollectiveKind::all_to_all: {

@@ -38,13 +38,15 @@ Switch::Switch(const SwitchSpec& spec, const std::shared_ptr<const LinkTiming>& 
     Group& group = groups_.emplace_back();
     group.type = members.type;
     group.images = members.images;
+    group.home = members.home;
     for (const GpuId gpu : members.gpus) {
       group.gpus.push_back(static_cast<std::uint16_t>(gpu.value));
       if (!is_below(gpu.value)) continue;
+      ++group.gpus_below;
+      if (group.home && *group.home != gpu) continue;
       const std::uint32_t port = port_to(gpu.value, 0);
       if (group.below.empty() || group.below.back().port != port || place_.folded) group.below.push_back({port, 0});
       ++group.below.back().gpus;
-      ++group.gpus_below;
     }
   }
 }

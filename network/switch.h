@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "network/reducer.h"
@@ -53,6 +54,8 @@ struct MulticastGroup {
   std::vector<GpuId> gpus;  // ascending
   DataType type = DataType::fp32;
   std::vector<MulticastImages> images = {};  // where one GPU stands for all
+  // The only one that gets sums which all of them push; of switches of one level.
+  std::optional<GpuId> home = {};
 };
 
 struct SwitchStatistics {
@@ -114,6 +117,7 @@ class Switch final : public Chip {
     std::uint32_t gpus_below = 0;
     DataType type = DataType::fp32;
     std::vector<MulticastImages> images;
+    std::optional<GpuId> home;
     [[nodiscard]] LineAddress image(LineAddress line, std::size_t gpu) const;
     [[nodiscard]] bool goes_up() const { return gpus_below < gpus.size(); }
   };

@@ -181,7 +181,8 @@ void Switch::send_partial(Packet packet) {
   const auto members = static_cast<std::uint32_t>(group.gpus.size());
   packet.kind = PacketKind::partial_sum;
   packet.source = packet.destination;
-  packet.destination = group.gpus[spread(packet.line, members)];
+  packet.destination =
+      group.home ? static_cast<std::uint16_t>(group.home->value) : group.gpus[spread(packet.line, members)];
   packet.agent = members;
   send(packet, port_to(packet.destination, packet.line), kNoHold);
 }

@@ -121,6 +121,7 @@ void NetworkBuilder::add_cluster() {
   parts.spec = cluster.tree;
   parts.terminal_class = parts.link_class = topology_.add_class(cluster.link);
   parts.key = "cluster/tree";
+  parts.layout.gpus = gpus_;
   parts.layout.gpus_per_node = cluster.gpus_per_node;
   parts.layout.terminals_per_node = cluster.nics_per_node;
   if (cluster.tree.rails) {

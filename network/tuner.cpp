@@ -74,6 +74,14 @@ std::uint32_t nodes_of(const TunerQuery& query) {
   return query.ranks_per_node > 0 && query.nic_GBps > 0 ? query.ranks / query.ranks_per_node : 1;
 }
 
+// NCCL src/enqueue.cc: gathers and scatters of one node, of at most NCCL_MAX_NVLS_ARITY ranks.
+constexpr std::uint32_t kMostGatheredRanks = 32;
+bool takes_in_switch(const TunerQuery& query) {
+  if (query.kind == CollectiveKind::all_reduce) return true;
+  return (query.kind == CollectiveKind::all_gather || query.kind == CollectiveKind::reduce_scatter) &&
+         nodes_of(query) == 1 && query.ranks <= kMostGatheredRanks;
+}
+
 double levels(std::uint32_t nodes) { return static_cast<double>(std::bit_width(nodes) - 1); }
 
 }  // namespace
@@ -90,10 +98,12 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
   const double nics = query.nic_GBps * query.ranks_per_node;
   const double bus = nodes > 1 ? std::min(links, nics) : links;
   if (algorithm == AllReduceAlgorithm::in_switch) {
-    if (protocol != CollectiveProtocol::simple || query.kind != CollectiveKind::all_reduce) return std::nullopt;
+    if (protocol != CollectiveProtocol::simple || !takes_in_switch(query)) return std::nullopt;
     const double channels = library.in_switch.channels;
     const double inside = links * tuner.in_switch_efficiency * (channels - 1) / channels;
-    if (nodes == 1) return kInSwitchLatency + bytes / (inside * 1e3);
+    // All-gathers and reduce-scatters: less the own part.
+    const double share = query.kind == CollectiveKind::all_reduce ? 1 : (ranks - 1) / ranks;
+    if (nodes == 1) return kInSwitchLatency + bytes / (inside * share * 1e3);
     const double between = nics * (nodes == 2 ? 2 : 1) / 2;  // bus bandwidth over two, as of a tree
     return kInSwitchBaseLatency + kInSwitchLatency + 2 * levels(nodes) * kInSwitchNetworkLatency +
            bytes / (std::min(inside, between) * 1e3);

@@ -21,7 +21,7 @@ struct TunerQuery {
   std::uint32_t ranks = 0;
   std::uint32_t links_per_gpu = 0;
   double link_GBps = 0;              // of one link, each way, where the library has no rate of its own for it
-  bool in_switch = false;            // switches reduce, in all nodes
+  bool in_switch = false;            // switches can do it, in all nodes
   std::uint32_t ranks_per_node = 0;  // 0: one node, or nodes of different numbers of ranks, which count as one
   double nic_GBps = 0;               // a rank's share of the NICs of its node; 0: one node
 };

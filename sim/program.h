@@ -85,7 +85,7 @@ enum class CollectiveKind {
   gather,
   scatter,
   send_receive,  // one rank to one other
-  shift,         // each rank to the next of the group, the last to the first
+  shift,         // each rank to the next of the group, the last to the first; or so many places on, round and round
 };
 [[nodiscard]] const char* to_string(CollectiveKind kind);
 
@@ -126,7 +126,8 @@ struct CollectiveDemand {
   Bytes bytes;  // of the input buffer of one rank
   DataType type = DataType::fp32;
   GpuGroup group;
-  std::uint32_t root = 0;  // place in the group, of collectives that have one; who sends in send_receive
+  std::uint32_t root = 0;      // place in the group, of collectives that have one; who sends in send_receive
+  std::uint32_t distance = 1;  // of a shift: so many places on in the group is who gets it
   std::uint32_t sequence = 0;
   std::uint64_t send_address = 0;
   std::uint64_t receive_address = 0;  // equal to send_address: in place
@@ -153,8 +154,11 @@ struct ProgramOp {
   Time start_delay;             // it starts this much later than it could: a rank that was late in a recording
   KernelDemand kernel;          // kind == kernel
   CollectiveDemand collective;  // kind == collective
-  CopyDemand copy;              // kind == copy
-  Time measured_alone;          // from a trace: what calibration aims at; 0 when unknown
+  // Of a kernel: what it writes at collective.send_address leaves as contributions to that collective's sums,
+  // all_reduce or reduce_scatter, and it ends when those that this GPU gets have come.
+  bool fused = false;
+  CopyDemand copy;      // kind == copy
+  Time measured_alone;  // from a trace: what calibration aims at; 0 when unknown
 };
 
 enum class MemoryClass { parameters, gradients, optimizer, activations, communication, workspace };

@@ -163,6 +163,7 @@ ProgramOp place(const Node& node, const AddressPlan& plan) {
   op.collective.kind = collective.kind;
   op.collective.bytes = collective.bytes;
   op.collective.type = collective.type;
+  op.collective.distance = collective.distance;
   if (collective.source) {
     op.collective.send_address = plan.addresses[collective.source->tensor.value] + collective.source->offset;
   }

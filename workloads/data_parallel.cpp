@@ -61,8 +61,7 @@ class ProgramWriter {
   }
 
   Program write() {
-    const bool in_sample = std::any_of(graph_.nodes.begin(), graph_.nodes.end(),
-                                       [](const Node& node) { return node.kind == NodeKind::collective; });
+    const bool in_sample = std::any_of(graph_.nodes.begin(), graph_.nodes.end(), is_collective);
     program_.priorities.assign(in_sample && spec_.overlap ? 3 : (buckets_.empty() ? 1 : 2), 0);
     program_.iterations = spec_.iterations;
     program_.samples_per_iteration = graph_.samples_per_iteration;
@@ -72,6 +71,9 @@ class ProgramWriter {
   }
 
  private:
+  // An operation of its own.
+  static bool is_collective(const Node& node) { return node.kind == NodeKind::collective && !node.collective.fused; }
+
   void write_iteration(std::uint32_t iteration) {
     std::vector<OpId> op_of(graph_.nodes.size());
     auto event = plan_.events.begin();
@@ -79,6 +81,12 @@ class ProgramWriter {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (i == join_ && !spec_.overlap) all_reduce_all(op_of, iteration);
       const Node& node = graph_.nodes[i];
+      if (node.collective.fused) {
+        op_of[i] = op_of[i - 1];
+        for (; event != plan_.events.end() && event->node == i; ++event) record(*event, op_of[i], iteration);
+        fuse(node, program_.ops[op_of[i].value]);
+        continue;
+      }
       op_of[i] = next_op();
       for (; event != plan_.events.end() && event->node == i; ++event) record(*event, op_of[i], iteration);
       ProgramOp op = place(node, plan_);
@@ -87,7 +95,10 @@ class ProgramWriter {
       if (node.kind == NodeKind::host_wait) {
         for (const OpId dependency : node.dependencies) op.waits.push_back(op_of[dependency.value]);
       }
-      if (node.kind == NodeKind::collective) join_sample(node, op);
+      if (node.kind == NodeKind::collective) {
+        join_sample(node, op);
+        if (spec_.overlap) op.stream = kSampleStream;
+      }
       wait_across_streams(node, op_of, op);
       if (i == join_ || i == 0) {
         op.waits.insert(op.waits.end(), reducing_.begin(), reducing_.end());
@@ -110,7 +121,15 @@ class ProgramWriter {
     for (const std::uint32_t gpu : node.collective.group_ranks) members.push_back(GpuId{gpu});
     op.collective.group = group_of(members);
     op.collective.sequence = sequence_[op.collective.group]++;
-    if (spec_.overlap) op.stream = kSampleStream;
+  }
+
+  // The kernel before it does it, too.
+  void fuse(const Node& node, ProgramOp& kernel) {
+    WEFT_CHECK(kernel.kind == ProgramOpKind::kernel, "a kernel stores what is summed");
+    kernel.fused = true;
+    kernel.name += fmt::format("+{}", to_string(node.collective.kind));
+    kernel.collective = place(node, plan_).collective;
+    join_sample(node, kernel);
   }
 
   // Groups share one list of members.
@@ -123,10 +142,10 @@ class ProgramWriter {
   // The last operation of the other stream that this one needs: those before it have ended then.
   void wait_across_streams(const Node& node, const std::vector<OpId>& op_of, ProgramOp& op) const {
     if (!spec_.overlap || node.kind == NodeKind::host_wait) return;
-    const bool here = node.kind == NodeKind::collective;
+    const bool here = is_collective(node);
     std::optional<OpId> last;
     for (const OpId dependency : node.dependencies) {
-      if ((graph_.nodes[dependency.value].kind == NodeKind::collective) != here) last = op_of[dependency.value];
+      if (is_collective(graph_.nodes[dependency.value]) != here) last = op_of[dependency.value];
     }
     if (last) op.waits.push_back(*last);
   }

@@ -22,35 +22,53 @@ Matrix multiply(TrainingStep& step, const Matrix& in, TensorId weight, std::int6
   return out;
 }
 
+// A product as one kernel: rows of the first operand by columns of the second.
+struct Product {
+  Product(const TrainingStep& step, const GemmShape& of, TensorId rows, TensorId columns)
+      : shape(of),
+        plan(plan_gemm(of, GemmKind::forward, step.precision().gemm_pipe, step.precision().element_bytes,
+                       step.compute_units())),
+        reads{row_panels(plan, rows, step.bytes(rows)), column_panels(plan, columns, step.bytes(columns))} {}
+  GemmShape shape;
+  GemmPlan plan;
+  std::vector<TensorUse> reads;
+};
+
 }  // namespace
 
 void linear_forward(TrainingStep& step, const Matrix& in, TensorId weight, const Matrix& out,
                     std::optional<TensorId> bias) {
   const TensorId copy = step.weight(weight);
-  const GemmShape shape{in.rows, out.columns, in.columns};
-  const Precision& precision = step.precision();
-  const GemmPlan plan =
-      plan_gemm(shape, GemmKind::forward, precision.gemm_pipe, precision.element_bytes, step.compute_units());
-  std::vector<TensorUse> reads{row_panels(plan, in.tensor, step.bytes(in.tensor)),
-                               column_panels(plan, copy, step.bytes(copy))};
+  Product product(step, {in.rows, out.columns, in.columns}, in.tensor, copy);
   GemmValues values{
       plain(in.tensor, in.rows, in.columns), plain(copy, out.columns, in.columns), {false, true, 1, false}};
   if (bias) {
     const TensorId addend = step.weight(*bias);
-    reads.push_back(sliced(addend, 0, step.bytes(addend), plan.columns, 1, plan.columns));
+    const auto columns = product.plan.columns;
+    product.reads.push_back(sliced(addend, 0, step.bytes(addend), columns, 1, columns));
     values.row = addend;
   }
-  step.gemm("linear", plan, shape, std::move(reads), out.tensor, values);
+  step.gemm("linear", product.plan, product.shape, std::move(product.reads), out.tensor, values);
 }
 
-void linear_data_gradient(TrainingStep& step, const Matrix& gradient, TensorId weight, const Matrix& input_gradient) {
-  const TensorId copy = step.weight(weight);
-  step.gemm("linear_data_gradient", {gradient.rows, input_gradient.columns, gradient.columns}, GemmKind::forward,
-            gradient.tensor, copy, input_gradient.tensor,
-            {plain(gradient.tensor, gradient.rows, gradient.columns),
-             plain(copy, gradient.columns, input_gradient.columns),
-             {},
-             {}});
+void linear_data_gradient(TrainingStep& step, const Matrix& gradient, TensorId weight, const Matrix& input_gradient,
+                          std::optional<TensorId> addend) {
+  const TensorId weights = step.weight(weight);
+  Product product(step, {gradient.rows, input_gradient.columns, gradient.columns}, gradient.tensor, weights);
+  GemmValues values{plain(gradient.tensor, gradient.rows, gradient.columns),
+                    plain(weights, gradient.columns, input_gradient.columns),
+                    {},
+                    {}};
+  if (addend) {
+    product.reads.push_back(output_tiles(product.plan, *addend, step.bytes(*addend)));
+    values.into = [a = values.a, b = values.b, from = *addend, m = product.shape.m, n = product.shape.n](
+                      TensorValues& numbers, TensorId target) {
+      multiply(numbers, a, b, plain(target, m, n), {});
+      copy(numbers, plain(from, m, n), plain(target, m, n), true);
+    };
+  }
+  step.gemm("linear_data_gradient", product.plan, product.shape, std::move(product.reads), input_gradient.tensor,
+            values);
 }
 
 void linear_weight_gradient(TrainingStep& step, const Matrix& gradient, const Matrix& in, TensorId weight) {
@@ -115,7 +133,12 @@ Matrix relu(TrainingStep& step, const Matrix& in) {
 Matrix add(TrainingStep& step, const Matrix& in, const Matrix& shortcut) {
   Matrix out = in;
   out.tensor = step.activation("sum", in.elements());
-  step.elementwise("add", in.elements(), {in.tensor, shortcut.tensor}, {out.tensor});
+  const OpId op = step.elementwise("add", in.elements(), {in.tensor, shortcut.tensor}, {out.tensor});
+  step.computes(op, [=](TensorValues& values) {
+    const Stack to = plain(out.tensor, out.rows, out.columns);
+    copy(values, plain(in.tensor, in.rows, in.columns), to);
+    copy(values, plain(shortcut.tensor, in.rows, in.columns), to, true);
+  });
   step.on_backward([&step, in, shortcut, out] {
     const TensorId gradient = step.take_gradient(out.tensor);
     step.add_gradient(in.tensor, gradient);

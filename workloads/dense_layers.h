@@ -18,7 +18,9 @@ struct Matrix {
 // Its three products by themselves, for layers that communicate between them.
 void linear_forward(TrainingStep& step, const Matrix& in, TensorId weight, const Matrix& out,
                     std::optional<TensorId> bias);
-void linear_data_gradient(TrainingStep& step, const Matrix& gradient, TensorId weight, const Matrix& input_gradient);
+// `addend`: added to it (the GEMM's C).
+void linear_data_gradient(TrainingStep& step, const Matrix& gradient, TensorId weight, const Matrix& input_gradient,
+                          std::optional<TensorId> addend = std::nullopt);
 void linear_weight_gradient(TrainingStep& step, const Matrix& gradient, const Matrix& in, TensorId weight);
 // y = x * W^T with a weight that another layer owns.
 [[nodiscard]] Matrix linear_tied(TrainingStep& step, const Matrix& in, TensorId weight, std::int64_t features,

@@ -64,6 +64,9 @@ struct CollectiveNode {
   std::vector<std::uint32_t> group_ranks;  // as recorded, may be empty; of a generated graph the GPUs of the run
   std::string communicator;                // as recorded, may be empty
   std::uint32_t channels = 0;              // thread blocks as recorded; 0: unknown
+  std::uint32_t distance = 1;              // as CollectiveDemand::distance
+  // An all_reduce or reduce_scatter that the kernel before it does as it stores the source (ProgramOp::fused).
+  bool fused = false;
   // Of a generated graph; the same: in place.
   std::optional<TensorRange> source = std::nullopt;
   std::optional<TensorRange> target = std::nullopt;

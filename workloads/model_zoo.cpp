@@ -29,6 +29,7 @@ const std::vector<Entry>& entries() {
        make_resnet50,
        true},
       {{"vgg16", "VGG-16 on 224 x 224 images, 138,357,544 parameters, SGD with momentum"}, make_vgg16},
+      {{"wavenet", "WaveNet on 100,000 samples of raw audio, 1,514,912 parameters, AdamW"}, make_whole_wavenet, true},
   };
   return known;
 }

@@ -14,9 +14,9 @@ struct ModelSpec {
   std::string model;                      // one of models()
   std::uint32_t batch = 0;                // samples of one GPU and step
   std::string precision;                  // "fp32", "tf32" or "amp"
-  std::uint32_t sequence = 0;             // tokens a sample; 0: the model's default (128), images ignore it
+  std::uint32_t sequence = 0;             // tokens or steps a sample; 0: the model's default, images ignore it
   std::uint32_t compute_units = 0;        // of the GPU whose libraries choose the tiles
-  std::uint32_t layers = 0;               // the first layers of a transformer, or residual blocks; 0: all
+  std::uint32_t layers = 0;               // the first layers of a transformer, or residual blocks, or WaveNet's; 0: all
   std::uint32_t key_heads = 0;            // of llama2-7b, grouped-query attention; 0: the model's own
   std::uint32_t block_shared_memory = 0;  // bytes that a block of that GPU can have; 0: no limit
 };

@@ -11,5 +11,7 @@ namespace weft {
 [[nodiscard]] Graph make_bert_large(const ModelSpec& spec);  // throws InputError for a sequence over 512
 // Transformers of which a sample can be split as well (single_sample/transformer.h), here one a GPU.
 [[nodiscard]] Graph make_whole_transformer(const ModelSpec& spec);
+// The same of single_sample/temporal_network.h.
+[[nodiscard]] Graph make_whole_wavenet(const ModelSpec& spec);
 
 }  // namespace weft

@@ -81,6 +81,33 @@ void column_sums(TensorValues& values, const Stack& from, TensorId to) {
   Eigen::Map<Eigen::RowVectorXf>(values.data(to), from.columns) = matrix(values, from, 0).colwise().sum();
 }
 
+void rectify(TensorValues& values, const Stack& stack) {
+  Mapped all = matrix(values, stack, 0);
+  all = all.cwiseMax(0.0F);
+}
+
+void rectify_gradient(TensorValues& values, const Stack& result, const Stack& gradient, const Stack& to) {
+  matrix(values, to, 0) =
+      (matrix(values, result, 0).array() > 0).select(matrix(values, gradient, 0).array(), 0.0F).matrix();
+}
+
+void gate(TensorValues& values, const Stack& halves, const Stack& to) {
+  const Mapped both = matrix(values, halves, 0);
+  const auto a = both.leftCols(to.columns).array();
+  const auto b = both.rightCols(to.columns).array();
+  matrix(values, to, 0) = (a.tanh() / (1 + (-b).exp())).matrix();
+}
+
+void gate_gradient(TensorValues& values, const Stack& halves, const Stack& gradient, const Stack& to) {
+  const Mapped both = matrix(values, halves, 0);
+  const Mapped given = matrix(values, gradient, 0);
+  const RowMajor t = both.leftCols(given.cols()).array().tanh().matrix();
+  const RowMajor s = (1 / (1 + (-both.rightCols(given.cols()).array()).exp())).matrix();
+  Mapped out = matrix(values, to, 0);
+  out.leftCols(given.cols()) = (given.array() * s.array() * (1 - t.array().square())).matrix();
+  out.rightCols(given.cols()) = (given.array() * t.array() * s.array() * (1 - s.array())).matrix();
+}
+
 void masked_softmax(TensorValues& values, const Stack& scores, const Stack& probabilities, float scale,
                     const AttentionMask& mask) {
   for (std::int64_t i = 0; i < scores.count; ++i) {

@@ -1,4 +1,4 @@
-// What kernels of attention do to numbers, on stacks of matrices (tensor_values.h).
+// What kernels do to numbers, on stacks of matrices (tensor_values.h).
 #pragma once
 
 #include <vector>
@@ -23,6 +23,12 @@ void copy(TensorValues& values, const Stack& from, const Stack& to, bool add = f
 // to[i] = sum over n < parts of from[n * to.count + i].
 void sum_parts(TensorValues& values, const Stack& from, const Stack& to, std::int64_t parts);
 void column_sums(TensorValues& values, const Stack& from, TensorId to);
+// max(x, 0) in place, and its gradient by the result.
+void rectify(TensorValues& values, const Stack& matrix);
+void rectify_gradient(TensorValues& values, const Stack& result, const Stack& gradient, const Stack& to);
+// tanh(a) * sigmoid(b) of rows whose left half is a and whose right half is b, and the gradient of both.
+void gate(TensorValues& values, const Stack& halves, const Stack& to);
+void gate_gradient(TensorValues& values, const Stack& halves, const Stack& gradient, const Stack& to);
 
 // Who may look at whom, by places in the sequence: below `tokens`, and not ahead where it is causal.
 struct AttentionMask {

@@ -37,7 +37,7 @@ struct Member {
 };
 
 // What each rank gives, in the order of the group, to what each gets.
-std::vector<std::vector<float>> carried(CollectiveKind kind, const std::vector<std::vector<float>>& given) {
+std::vector<std::vector<float>> carried(const CollectiveNode& node, const std::vector<std::vector<float>>& given) {
   const std::size_t ranks = given.size();
   const std::size_t count = given.front().size();
   std::vector<std::vector<float>> got(ranks);
@@ -51,7 +51,7 @@ std::vector<std::vector<float>> carried(CollectiveKind kind, const std::vector<s
   const auto share = static_cast<std::ptrdiff_t>(count / ranks);
   for (std::size_t r = 0; r < ranks; ++r) {
     const auto own = static_cast<std::ptrdiff_t>(r) * share;
-    switch (kind) {
+    switch (node.kind) {
       case CollectiveKind::all_reduce:
         got[r] = sum;
         break;
@@ -65,10 +65,10 @@ std::vector<std::vector<float>> carried(CollectiveKind kind, const std::vector<s
         for (const auto& part : given) got[r].insert(got[r].end(), part.begin() + own, part.begin() + own + share);
         break;
       case CollectiveKind::shift:
-        got[r] = given[(r + ranks - 1) % ranks];
+        got[r] = given[(r + ranks - node.distance) % ranks];
         break;
       default:
-        throw InternalError(fmt::format("no values for {}", to_string(kind)));
+        throw InternalError(fmt::format("no values for {}", to_string(node.kind)));
     }
   }
   return got;
@@ -80,7 +80,7 @@ void exchange(const std::vector<Member>& members) {
     const float* from = member.source();
     given.emplace_back(from, from + member.node->source->bytes / sizeof(float));
   }
-  const auto got = carried(members.front().node->kind, given);
+  const auto got = carried(*members.front().node, given);
   for (std::size_t r = 0; r < members.size(); ++r) {
     WEFT_CHECK(got[r].size() * sizeof(float) == members[r].node->target->bytes, "a target of another size");
     std::copy(got[r].begin(), got[r].end(), members[r].target());

@@ -27,6 +27,7 @@ TrainingStep::TrainingStep(const ModelSpec& spec, std::string name)
 TensorId TrainingStep::parameter(const std::string& name, std::int64_t elements, std::uint32_t uses) {
   const std::string full = layer_ + "." + name;
   const TensorId parameter = graph_.add_view(full, Bytes(4 * elements), parameters_);
+  graph_.tensor(parameter).distributed = apart_;
   const TensorId gradient = graph_.add_view(full + ".grad", Bytes(4 * elements), gradients_);
   graph_.tensor(gradient).gradient_of = parameter;
   gradient_tensor_[parameter] = gradient;
@@ -90,6 +91,7 @@ OpId TrainingStep::gemm(const std::string& name, const GemmPlan& plan, const Gem
                         std::vector<TensorUse> reads, TensorId c, const GemmValues& values) {
   const std::string kernel = fmt::format("{}_{}", name, plan.tile_name());
   const auto into = [values, m = shape.m, n = shape.n](TensorId target) -> Compute {
+    if (values.into) return [=](TensorValues& numbers) { values.into(numbers, target); };
     if (values.a.rows == 0) return {};
     return [=](TensorValues& numbers) {
       multiply(numbers, values.a, values.b, plain(target, m, n), values.form);
@@ -126,11 +128,15 @@ OpId TrainingStep::gemm(const std::string& name, const GemmPlan& plan, const Gem
 void TrainingStep::on_backward(std::function<void()> step) { backward_.push_back({layer_, std::move(step)}); }
 
 void TrainingStep::relu(TensorId tensor, std::int64_t elements) {
-  elementwise("relu", elements, {tensor}, {tensor});
-  on_backward([this, tensor, elements] {
+  const Stack all = plain(tensor, 1, elements);
+  computes(elementwise("relu", elements, {tensor}, {tensor}), [all](TensorValues& values) { rectify(values, all); });
+  on_backward([this, tensor, elements, all] {
     const TensorId gradient = take_gradient(tensor);
     const TensorId masked = activation("relu_gradient", elements);
-    elementwise("relu_backward", elements, {gradient, tensor}, {masked});
+    const OpId op = elementwise("relu_backward", elements, {gradient, tensor}, {masked});
+    computes(op, [from = plain(gradient, 1, elements), to = plain(masked, 1, elements), all](TensorValues& values) {
+      rectify_gradient(values, all, from, to);
+    });
     add_gradient(tensor, masked);
   });
 }

@@ -23,11 +23,13 @@ struct Precision {
 };
 [[nodiscard]] Precision precision_of(const std::string& name);  // throws InputError
 
-// One plain matrix times another, and a row that is added to each of the result's; for Node::compute.
+// What a GEMM makes of numbers, for Node::compute: one plain matrix times another, and a row that is added to each of
+// the result's; or, of operands of other shapes, whatever `into` puts into the tensor that it is given.
 struct GemmValues {
   Stack a = {}, b = {};
   ProductForm form = {};
   std::optional<TensorId> row = std::nullopt;
+  std::function<void(TensorValues&, TensorId)> into = {};
 };
 
 class TrainingStep {
@@ -44,6 +46,9 @@ class TrainingStep {
   void in_layer(std::string layer) { layer_ = std::move(layer); }
   [[nodiscard]] const std::string& layer() const { return layer_; }
 
+  // From here on gradients of parameters are whole on each of the GPUs that share a sample, and not to be summed up
+  // over them.
+  void keep_gradients_apart() { apart_ = true; }
   // An FP32 parameter of the current layer and its gradient. `uses`: how many operations contribute to the gradient.
   TensorId parameter(const std::string& name, std::int64_t elements, std::uint32_t uses = 1);
   // An activation of the step's precision, or of any size in bytes.
@@ -110,6 +115,7 @@ class TrainingStep {
   std::uint32_t block_shared_memory_;
   GraphBuilder graph_;
   std::string layer_;
+  bool apart_ = false;
   TrainingPhase phase_ = TrainingPhase::forward;
   TensorId parameters_, gradients_;
   std::vector<BackwardStep> backward_;

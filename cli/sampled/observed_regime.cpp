@@ -64,6 +64,7 @@ Regime observed_regime(const Machine& machine, const Program& program, std::uint
   regime.unit_seconds_compute = gpu.statistics().unit_seconds_compute + left_out.unit_seconds_compute;
   regime.unit_seconds_communication = gpu.statistics().unit_seconds_communication;
   const double factor = left_out_factor(machine);
+  regime.gpus = static_cast<std::uint32_t>(machine.gpus());
   for (const Machine::Link& link : machine.links()) regime.links.push_back(load_of(*link.statistics, factor));
   for (std::size_t s = 0; s < machine.switches(); ++s) {
     regime.switches.push_back(load_of(machine.switch_at(s), factor));

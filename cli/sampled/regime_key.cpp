@@ -123,13 +123,17 @@ void describe(const ProgramOp& op, bool communicates, Text& text) {
       for (const auto* operands : {&k.reads, &k.writes}) {
         for (const Operand& o : *operands) text.add(o.bytes_per_block, o.divisor, o.modulo, o.atomic);
       }
+      text.add(communicates && op.fused);
+      if (communicates && op.fused) {
+        text.add(op.collective.kind, op.collective.bytes.count(), op.collective.type, op.collective.group.size());
+      }
       return;
     }
     case ProgramOpKind::collective:
       text.add(communicates);
       if (!communicates) return;
       text.add(op.collective.kind, op.collective.bytes.count(), op.collective.type, op.collective.root,
-               op.collective.group.size());
+               op.collective.distance, op.collective.group.size());
       return;
     case ProgramOpKind::copy:
       text.add(op.copy.bytes.count(), op.copy.to_device);

@@ -10,6 +10,15 @@ namespace weft {
 namespace {
 // So exactly is it known which kernel moved what: less than it takes to launch the next one.
 constexpr Time kFlowStep = nanoseconds(500);
+// A second sample of a kernel that streams more would take seconds, if it were whole.
+constexpr std::uint64_t kWholeSampleBytes = std::uint64_t{1} << 30;
+
+std::uint64_t streamed_bytes(const KernelDemand& kernel) {
+  std::uint64_t bytes_of_block = 0;
+  for (const Operand& operand : kernel.reads) bytes_of_block += operand.bytes_per_block;
+  for (const Operand& operand : kernel.writes) bytes_of_block += operand.bytes_per_block;
+  return bytes_of_block * kernel.shape.blocks();
+}
 
 void run_to_end_of(OpId op, Gpu& gpu) {
   while (gpu.times()[op.value].end < 0) {
@@ -30,6 +39,8 @@ std::optional<std::string> RegimeLab::why_not_folded() const {
   if (!folded_) return std::nullopt;
   return folded_->why_not();
 }
+
+std::uint32_t RegimeLab::standing() const { return folded_ ? folded_->standing() : 0; }
 
 L2Cache RegimeLab::l2_before(OpId op) {
   if (l2_ && l2_at_ == op.value) return *l2_;
@@ -156,6 +167,7 @@ SubCycle RegimeLab::second_sample(OpId op) {
   const HostState state = state_before(op.value);
   GpuWork work = quiet_work();
   work.from = &state;
+  work.skip_waves = streamed_bytes(programs_->front().ops[op.value].kernel) > kWholeSampleBytes;
   Gpu gpu(GpuId{0}, config_->system.gpu, work, LinkPorts());
   gpu.set_l2(l2_of_addresses(op));
   run_to_end_of(op, gpu);
@@ -183,9 +195,11 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state) {
   }
   if (!folded_) folded_.emplace(*config_, *programs_);
   if (folded_->why_not().empty()) {
-    work.push_back(folded_->work());
-    work.front().from = &state;
-    work.front().skip_waves = true;
+    for (std::uint32_t g = 0; g < folded_->standing(); ++g) {
+      work.push_back(folded_->work(g));
+      work.back().from = &state;
+      work.back().skip_waves = folded_->standing() == 1;
+    }
     return std::make_unique<Machine>(config_->system, work, folded_->multicast_groups(), CarriedValues(),
                                      folded_->scripts().aggregation_groups(), config_->seed, config_->gpus);
   }

@@ -31,6 +31,8 @@ class RegimeLab {
   [[nodiscard]] Time simulated() const { return simulated_; }
   // Why not one GPU stands for all, in words; empty: it does. None: nothing was asked for that needs more.
   [[nodiscard]] std::optional<std::string> why_not_folded() const;
+  // Those that stand for all.
+  [[nodiscard]] std::uint32_t standing() const;
 
  private:
   L2Cache l2_before(OpId op);

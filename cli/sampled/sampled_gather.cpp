@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "cli/counters.h"
 #include "cli/gather.h"
 #include "cli/iteration_times.h"
-#include "network/fabric.h"
+#include "network/network.h"
 #include "traces/intervals.h"
 
 namespace weft {
@@ -49,9 +48,8 @@ void place_beside_moving(std::vector<OperationRecord>& operations) {
   }
 }
 
-void gather_collectives(const RunConfig& config, const Program& program, const Scripts& scripts,
-                        const SampledTimeline& timeline, RunResult& result) {
-  const double links = config.gpus > 1 ? link_rate(Fabric(config.system.network, config.gpus).topology(), 0) : 0;
+void gather_collectives(const Program& program, const Scripts& scripts, double links, const SampledTimeline& timeline,
+                        RunResult& result) {
   const auto at = [&](SubCycle t) { return to_seconds(timeline.clock().to_time(t)); };
   for (const Scripts::Collective& collective : scripts.collectives()) {
     if (collective.plan.ranks.empty()) continue;
@@ -83,35 +81,16 @@ void gather_gpus(const SampledTimeline& timeline, std::uint32_t gpus, RunResult&
   }
 }
 
-// By link of the whole system, the one that stands for it where one GPU stands for all.
-std::vector<std::size_t> stand_ins(const std::vector<std::string>& names, const std::vector<std::string>& simulated) {
-  std::map<std::string, std::size_t> places;
-  for (std::size_t i = 0; i < simulated.size(); ++i) places.emplace(simulated[i], i);
-  std::vector<std::size_t> found;
-  for (const std::string& name : names) {
-    const std::size_t from = name.find("gpu");
-    const std::size_t to = name.find_first_not_of("0123456789", from + 3);
-    std::string folded = name;
-    if (from != std::string::npos) folded.replace(from, std::min(to, name.size()) - from, "gpu0");
-    const auto at = places.find(name);
-    const auto instead = places.find(folded);
-    found.push_back(at != places.end() ? at->second : instead != places.end() ? instead->second : simulated.size());
-  }
-  return found;
-}
-
-void gather_network(const RunConfig& config, const SampledTimeline& timeline, RunResult& result) {
-  const Regime& sum = timeline.sum();
+void gather_network(const RunConfig& config, const Topology& topology, const SampledTimeline& timeline,
+                    RunResult& result) {
   const double end = to_seconds(timeline.clock().to_time(timeline.end()));
-  if (config.gpus < 2 || sum.links.empty() || end <= 0) return;
-  std::vector<std::string> names = link_names(Fabric(config.system.network, config.gpus).topology());
-  const bool folded = sum.links.size() < names.size();
-  const std::vector<std::string> simulated = folded ? link_names(Fabric(config.system.network, 1).topology()) : names;
-  const std::vector<std::size_t> places = stand_ins(names, simulated);
+  if (timeline.network().empty() || end <= 0) return;
+  const NetworkLoad all = loads_of_all(config.system.network, topology, config.gpus, timeline.network());
+  const std::vector<std::string> names = link_names(topology);
   const auto share = [&](std::int64_t fs) { return static_cast<double>(fs) * 1e-15 / end; };
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (places[i] >= sum.links.size()) continue;
-    const LinkLoad& load = sum.links[places[i]];
+  result.links.reserve(names.size());
+  for (std::size_t i = 0; i < all.links.size(); ++i) {
+    const LinkLoad& load = all.links[i];
     result.links.push_back(
         {.name = names[i],
          .bytes = load.payload_bytes,
@@ -121,28 +100,25 @@ void gather_network(const RunConfig& config, const SampledTimeline& timeline, Ru
          .stall_s = to_seconds(Time(load.stalled)),
          .queue_high_water_packets = load.queue_high_water});
   }
-  const std::int64_t ports = folded ? config.gpus : 1;  // for each that was simulated
-  for (std::size_t s = 0; s < sum.switches.size(); ++s) {
-    const SwitchLoad& load = sum.switches[s];
+  for (std::size_t s = 0; s < all.switches.size(); ++s) {
+    const SwitchLoad& load = all.switches[s];
     SwitchResult row;
     row.name = fmt::format("switch{}", s);
-    row.reduced_bytes = load.reduced_bytes * ports;
-    row.multicast_bytes = load.multicast_bytes * ports;
+    row.reduced_bytes = load.reduced_bytes;
+    row.multicast_bytes = load.multicast_bytes;
     row.table_high_water_bytes = load.table_high_water_bytes;
-    row.table_stall_s = to_seconds(Time(load.stalled * ports));
-    for (std::int64_t p = 0; p < ports; ++p) {
-      for (const std::int64_t stalled : load.stalled_by_table) row.port_stall_s.push_back(to_seconds(Time(stalled)));
-    }
-    row.table_entries_opened = load.entries_opened * ports;
-    row.table_refused = load.refused * ports;
-    row.wasted_replies = load.wasted_replies * ports;
-    row.table_evictions = load.evicted * ports;
-    row.table_timeouts = load.timed_out * ports;
-    row.table_mean_entries = load.entry_seconds * static_cast<double>(ports) / end;
+    row.table_stall_s = to_seconds(Time(load.stalled));
+    for (const std::int64_t stalled : load.stalled_by_table) row.port_stall_s.push_back(to_seconds(Time(stalled)));
+    row.table_entries_opened = load.entries_opened;
+    row.table_refused = load.refused;
+    row.wasted_replies = load.wasted_replies;
+    row.table_evictions = load.evicted;
+    row.table_timeouts = load.timed_out;
+    row.table_mean_entries = load.entry_seconds / end;
     if (load.entries_opened > 0) row.table_residence_s = load.entry_seconds / static_cast<double>(load.entries_opened);
     if (config.system.switch_reduce && !row.port_stall_s.empty()) {
       const auto adders = static_cast<double>(row.port_stall_s.size()) * config.system.switch_reduce->adders.per_port;
-      row.adder_busy_fraction = share(load.adders_busy * ports) / adders;
+      row.adder_busy_fraction = share(load.adders_busy) / adders;
     }
     result.switches.push_back(row);
   }
@@ -155,9 +131,10 @@ void gather_sampled(const RunConfig& config, const std::vector<Program>& program
                     RunResult& result) {
   result.operations = operations_of(programs.front(), fits, quiet, timeline);
   place_beside_moving(result.operations);
-  gather_collectives(config, programs.front(), scripts, timeline, result);
+  const auto network = config.gpus > 1 ? make_network(config.system.network, config.gpus) : nullptr;
+  gather_collectives(programs.front(), scripts, network ? link_rate(network->topology, 0) : 0, timeline, result);
   gather_gpus(timeline, config.gpus, result);
-  gather_network(config, timeline, result);
+  if (network) gather_network(config, network->topology, timeline, result);
   gather_equal_counters(config, programs.front(), timeline.hbm(), timeline.times(), timeline.clock(),
                         timeline.clock().to_time(timeline.end()), result);
   // All GPUs are the first one: its times are the mean of all.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/sampled/node_symmetry.h"
 #include "cli/sampled/sampled_gather.h"
 #include "cli/sampled/sampled_timeline.h"
 
@@ -41,10 +42,13 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
   if (why && !why->empty() && programs.size() > 1) {
     result.notes.push_back(fmt::format("Every GPU was simulated by itself: {}.", *why));
   } else if (why && programs.size() > 1) {
-    result.notes.push_back(
-        fmt::format("One GPU stands for all {}: their programs and their places in the network are "
-                    "the same. Messages are cut so that all have the same share.",
-                    programs.size()));
+    const NetworkSpec& network = config.system.network;
+    const bool spines = network.cluster && !nodes_share_leaf(network, static_cast<std::uint32_t>(programs.size()));
+    result.notes.push_back(fmt::format(
+        "{} for all {}: their programs and their places in the network are "
+        "the same. Messages are cut so that all have the same share.{}",
+        lab.standing() == 1 ? "One GPU stands" : fmt::format("{} GPUs stand", lab.standing()), programs.size(),
+        spines ? " Between leaf switches, ways by a spine count as those by a leaf." : ""));
   }
 }
 

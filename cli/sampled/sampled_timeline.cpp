@@ -14,32 +14,6 @@ constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max();
 // The longest stretch that is looked for, in operations.
 constexpr std::uint32_t kMostOperations = 1U << 20;
 
-void add(const LinkLoad& more, LinkLoad& sum) {
-  sum.payload_bytes += more.payload_bytes;
-  sum.wire_bytes += more.wire_bytes;
-  sum.packets += more.packets;
-  sum.busy += more.busy;
-  sum.busiest = std::max(sum.busiest, more.busiest);
-  sum.stalled += more.stalled;
-  sum.queue_high_water = std::max(sum.queue_high_water, more.queue_high_water);
-}
-
-void add(const SwitchLoad& more, SwitchLoad& sum) {
-  sum.reduced_bytes += more.reduced_bytes;
-  sum.multicast_bytes += more.multicast_bytes;
-  sum.table_high_water_bytes = std::max(sum.table_high_water_bytes, more.table_high_water_bytes);
-  sum.stalled += more.stalled;
-  sum.adders_busy += more.adders_busy;
-  sum.entries_opened += more.entries_opened;
-  sum.refused += more.refused;
-  sum.wasted_replies += more.wasted_replies;
-  sum.evicted += more.evicted;
-  sum.timed_out += more.timed_out;
-  sum.entry_seconds += more.entry_seconds;
-  sum.stalled_by_table.resize(std::max(sum.stalled_by_table.size(), more.stalled_by_table.size()), 0);
-  for (std::size_t i = 0; i < more.stalled_by_table.size(); ++i) sum.stalled_by_table[i] += more.stalled_by_table[i];
-}
-
 }  // namespace
 
 SampledTimeline::SampledTimeline(const RunConfig& config, const Program& program, bool communicates,
@@ -174,7 +148,7 @@ void SampledTimeline::take_stretch(SubCycle now) {
   const HostState state = state_at(now);
   const ProgramOp& first = program_->ops[state.first.value];
   const bool alone = waiting_to_start_ == 1 && first.kind != ProgramOpKind::host_wait;
-  if (alone && first.kind == ProgramOpKind::kernel) {
+  if (alone && first.kind == ProgramOpKind::kernel && !(communicates_ && first.fused)) {
     const SubCycle company = company_from(state.first, now);
     const std::string key = keys_.of_kernel(state.first);
     const Regime* regime = memory_->find(key, 1);
@@ -237,10 +211,7 @@ void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle 
   sum_.unit_seconds_communication += regime.unit_seconds_communication;
   sum_.uncertainty =
       static_cast<SubCycle>(std::hypot(static_cast<double>(sum_.uncertainty), static_cast<double>(regime.uncertainty)));
-  sum_.links.resize(std::max(sum_.links.size(), regime.links.size()));
-  for (std::size_t i = 0; i < regime.links.size(); ++i) add(regime.links[i], sum_.links[i]);
-  sum_.switches.resize(std::max(sum_.switches.size(), regime.switches.size()));
-  for (std::size_t i = 0; i < regime.switches.size(); ++i) add(regime.switches[i], sum_.switches[i]);
+  if (!regime.links.empty()) add(regime.links, regime.switches, network_[regime.gpus]);
   if (regime.second > 0) {
     const auto difference = static_cast<double>(regime.second - longest);
     seconds_.first += static_cast<double>(longest);

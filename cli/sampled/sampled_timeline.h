@@ -5,6 +5,7 @@
 #include <queue>
 #include <vector>
 
+#include "cli/sampled/network_loads.h"
 #include "cli/sampled/regime_key.h"
 #include "cli/sampled/regime_lab.h"
 #include "cli/sampled/regime_memory.h"
@@ -24,8 +25,9 @@ class SampledTimeline {
   [[nodiscard]] const KernelLedger& ledger(std::size_t op) const { return ledgers_[op]; }
   [[nodiscard]] const ClockDomain& clock() const { return clock_; }
   [[nodiscard]] SubCycle end() const { return end_; }
-  // What all stretches did together, of one GPU. Its operations are left empty.
+  // What all stretches did together, of one GPU. Its operations, links and switches are left empty.
   [[nodiscard]] const Regime& sum() const { return sum_; }
+  [[nodiscard]] const NetworkLoads& network() const { return network_; }
   // How far the sum of all durations may be off, as a share of it: what second samples differ by together, and twice
   // what that scatters; at least twice what was left out may be off.
   [[nodiscard]] double error_estimate() const;
@@ -76,6 +78,7 @@ class SampledTimeline {
   std::uint32_t running_ = 0;           // with one, and not through
   std::vector<KernelLedger> ledgers_;
   Regime sum_;
+  NetworkLoads network_;
   struct {
     double first = 0, difference = 0, squares = 0;  // of durations
   } seconds_;                                       // of stretches of which there is a second sample

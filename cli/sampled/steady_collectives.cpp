@@ -77,7 +77,7 @@ bool SteadyCollectives::measure(const Mark& mark, Pace& pace) {
 
 void SteadyCollectives::look(Time now) {
   steps_.look(now, [this](const LineStream& stream, const L2Cache::Lines& lines, bool stored) {
-    if (machine_->folded_gpus() > 0) touch_elsewhere(0, stream, lines, stored);
+    if (machine_->folded_gpus() > 0 && machine_->gpus() == 1) touch_elsewhere(0, stream, lines, stored);
   });
   if (machine_->gpu(0).statistics().memory_transactions < next_look_) return;
   Mark mark{now, {}};
@@ -121,7 +121,7 @@ void SteadyCollectives::touch_elsewhere(std::uint32_t sender, const LineStream& 
                                         bool stored) {
   lines.partition = L2Cache::kNoPartition;
   if (stream.target == Target::remote) {
-    machine_->gpu(machine_->folded_gpus() > 0 ? 0 : stream.gpu).touch(lines, stored);
+    machine_->gpu(machine_->stands_for(stream.gpu)).touch(lines, stored);
     return;
   }
   const MulticastGroup& group = machine_->multicast_group(stream.gpu);

@@ -16,12 +16,15 @@ constexpr std::size_t kLongestWindow = 4;
 constexpr double kSteps = 4;
 constexpr double kStepsOfMany = 2;
 constexpr double kStepsBesideKernels = 2;
+// Over nodes, as many as a node has GPUs: so long it takes until all of them go at the pace of its NICs.
 constexpr std::size_t kMany = 512;
 // One look costs something for each group of warps of all GPUs.
 constexpr std::int64_t kTransactions = 8192;
 constexpr std::int64_t kFewestTransactions = 256;
 
-// Of kernels, windows that are left out at most, and parts in which the L2 is told of them and of collectives in turn.
+// Of collectives alone, so many times more is left out each time: some get faster slowly. Of kernels,
+// windows that are left out at most, and parts in which the L2 is told of them and of collectives in turn.
+constexpr double kGrowth = 4;
 constexpr double kMostWindows = 64;
 constexpr std::uint64_t kParts = 8;
 // Of a time that is to be whole waves of a kernel, so many are tried: as near as possible to whole turns of
@@ -54,7 +57,7 @@ std::uint64_t flag_of(std::uint32_t gpu, std::uint32_t flag) { return std::uint6
 SteadySteps::SteadySteps(Machine& machine)
     : machine_(&machine),
       between_(std::max(kFewestTransactions, kTransactions / static_cast<std::int64_t>(machine.gpus()))),
-      steps_(machine.gpus() < kMany ? kSteps : kStepsOfMany),
+      steps_(std::max<double>(machine.gpus() < kMany ? kSteps : kStepsOfMany, machine.gpus_per_node())),
       kernels_(machine) {}
 
 std::optional<SteadySteps::Mark> SteadySteps::mark(Time now) const {
@@ -162,10 +165,10 @@ void SteadySteps::for_each_count(const Mark& at, const std::vector<PhaseRepeats>
   for (std::size_t i = 0; i < repeats.size(); ++i) {
     const std::uint32_t own = at.warps[i].gpu;
     for (const PhaseRepeats::Count& count : repeats[i].counts) {
-      if (count.target == Target::local || (folded && count.target == Target::remote)) {
+      if (count.target == Target::local) {
         visit(own, count.flag, count.by);
       } else if (count.target == Target::remote) {
-        visit(std::uint32_t{count.gpu}, count.flag, count.by);
+        visit(machine_->stands_for(count.gpu), count.flag, count.by);
       } else if (folded) {  // all others' come, too
         visit(own, count.flag, count.by * machine_->folded_gpus());
       } else {
@@ -222,7 +225,7 @@ std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(const Mark& fro
 }
 
 // As much as kernels and collectives can both go on.
-bool SteadySteps::fit_kernels(const Mark& from, const Mark& now, bool waves, Ahead& ahead) {
+bool SteadySteps::fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead) {
   const double window = to_seconds(now.when - from.when);
   double time = std::min(kernels_.limit({&from.kernels, &now.kernels, window}, waves), most_ * window);
   if (!ahead.repeats.empty()) time = std::min(time, ahead.time);
@@ -243,7 +246,7 @@ bool SteadySteps::fit_kernels(const Mark& from, const Mark& now, bool waves, Ahe
 bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, bool waves,
                             const TouchElsewhere& elsewhere) {
   std::optional<Ahead> ahead = phases(from, now) > 0 ? collectives_ahead(from, now) : Ahead();
-  if (!ahead || (!now.kernels.empty() && !fit_kernels(from, now, waves, *ahead))) return false;
+  if (!ahead || !fit(from, now, waves, *ahead)) return false;
   const std::uint64_t turns = ahead->turns;
   const std::uint64_t parts = now.kernels.empty() ? 1 : kParts;
   std::uint64_t remote_lines = 0;
@@ -267,7 +270,7 @@ bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, b
   }
   machine_->gpu(0).move_left_out(remote_lines);
   uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(scatter * ahead->time * 1e9));
-  most_ = std::min(2 * most_, kMostWindows);
+  most_ = now.kernels.empty() ? kGrowth * most_ : std::min(2 * most_, kMostWindows);
   return true;
 }
 

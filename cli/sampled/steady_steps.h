@@ -55,7 +55,7 @@ class SteadySteps {
   [[nodiscard]] bool passed(const Mark& from, const Mark& to, bool waves) const;
   bool look(Marks& marks, const Mark& found, bool waves, const TouchElsewhere& elsewhere);
   std::optional<Ahead> collectives_ahead(const Mark& from, const Mark& now);
-  [[nodiscard]] bool fit_kernels(const Mark& from, const Mark& now, bool waves, Ahead& ahead);
+  [[nodiscard]] bool fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead);
   // The windows between these marks agree but for `scatter`. False: there is nothing to leave out.
   bool leave_out(const Mark& from, const Mark& now, double scatter, bool waves, const TouchElsewhere& elsewhere);
 
@@ -66,7 +66,7 @@ class SteadySteps {
   SteadyKernels kernels_;
   Marks marks_;
   Marks wave_marks_;       // of windows in which kernels had whole waves
-  double most_ = kFewest;  // windows of kernels that are left out at once
+  double most_ = kFewest;  // windows that are left out at once
   SubCycle uncertainty_ = 0;
 };
 

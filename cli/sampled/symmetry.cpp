@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
 
+#include "cli/sampled/node_symmetry.h"
 #include "gpu_model/calibration.h"
 #include "gpu_model/folded_programs.h"
 
@@ -15,13 +19,15 @@ namespace {
 
 bool same(const CollectiveDemand& a, const CollectiveDemand& b) {
   return a.kind == b.kind && a.bytes == b.bytes && a.type == b.type && a.group == b.group && a.root == b.root &&
-         a.sequence == b.sequence && a.send_address == b.send_address && a.receive_address == b.receive_address;
+         a.distance == b.distance && a.sequence == b.sequence && a.send_address == b.send_address &&
+         a.receive_address == b.receive_address;
 }
 
 bool same(const ProgramOp& a, const ProgramOp& b) {
-  return a.kind == b.kind && a.stream == b.stream && a.waits == b.waits && a.host_delay == b.host_delay &&
-         a.start_delay == b.start_delay && same_demand(a.kernel, b.kernel) && same(a.collective, b.collective) &&
-         a.copy.bytes == b.copy.bytes && a.copy.to_device == b.copy.to_device && a.copy.address == b.copy.address;
+  return a.kind == b.kind && a.fused == b.fused && a.stream == b.stream && a.waits == b.waits &&
+         a.host_delay == b.host_delay && a.start_delay == b.start_delay && same_demand(a.kernel, b.kernel) &&
+         same(a.collective, b.collective) && a.copy.bytes == b.copy.bytes && a.copy.to_device == b.copy.to_device &&
+         a.copy.address == b.copy.address;
 }
 
 // Shares are multiples of one of these, so that they begin with a line: 1920 where lines hold 120 B of data.
@@ -40,8 +46,47 @@ std::set<std::int64_t> even_messages(std::int64_t bytes, std::int64_t ranks, std
   return found;
 }
 
-// A message of a few bytes more that all ranks have the same share of; none: not found.
-std::optional<std::int64_t> evened(const RunConfig& config, const ProgramOp& op) {
+// What others do of it besides is not asked for.
+Program collectives_of(const Program& program) {
+  Program only{.ops = {}, .priorities = program.priorities, .memory = {}};
+  std::ranges::copy_if(program.ops, std::back_inserter(only.ops),
+                       [](const ProgramOp& op) { return op.kind == ProgramOpKind::collective; });
+  return only;
+}
+
+// Ranks are asked what they store; on a ring, all come to all parts of a channel's share.
+constexpr std::size_t kAskedRanks = 16;
+
+// What the fullest thread block of all ranks stores, as a share of their mean.
+double fullest_block(const CollectivePlan& plan) {
+  std::int64_t fullest = 0;
+  std::int64_t all = 0;
+  std::int64_t blocks = 0;
+  for (std::size_t r = 0; r < std::min(plan.ranks.size(), kAskedRanks); ++r) {
+    const ScriptedKernel& rank = plan.ranks[r];
+    for (std::uint32_t block = 0; block < rank.programs->blocks(); ++block) {
+      std::int64_t lines = 0;
+      for (std::uint32_t group = 0; group < rank.programs->groups(block); ++group) {
+        const auto cursor = rank.programs->start(block, group);
+        for (Phase phase; cursor->next(phase);) {
+          for (std::uint32_t s = 0; s < phase.store_count; ++s) lines += phase.stores[s].lines;
+        }
+      }
+      fullest = std::max(fullest, lines);
+      all += lines;
+      ++blocks;
+    }
+  }
+  return all > 0 ? static_cast<double>(fullest * blocks) / static_cast<double>(all) : 1;
+}
+
+// A message of about as many bytes that all ranks have the same share of, and how they then are alike; none: not found.
+struct Evened {
+  std::int64_t bytes = 0;
+  RankSymmetry by;
+};
+std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const std::vector<RankSymmetry>& ways,
+                             std::string& why_not) {
   std::vector<Program> one(op.collective.group.size());
   for (Program& program : one) {
     program.priorities = {0};
@@ -56,14 +101,39 @@ std::optional<std::int64_t> evened(const RunConfig& config, const ProgramOp& op)
     return use(scripts.collectives().front().plan);
   };
   const std::int64_t bytes = op.collective.bytes.count();
-  const std::uint32_t channels = plan_of(bytes, [](const CollectivePlan& plan) { return std::max(1U, plan.channels); });
-  for (const std::int64_t even : even_messages(bytes, static_cast<std::int64_t>(one.size()), channels)) {
-    const bool folds = plan_of(even, [&](const CollectivePlan& plan) {
-      return !plan.ranks.empty() && fold_ranks(plan.ranks, op.collective.group).has_value();
-    });
-    if (folds) return even;
+  RunConfig uneven = config;
+  uneven.collective.even_chunks = false;
+  const Scripts as_cut(uneven, one);
+  const CollectivePlan& real = as_cut.collectives().front().plan;
+  const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
+    for (const RankSymmetry& by : ways) {
+      const auto folded = plan.ranks.empty() ? std::nullopt : fold_ranks(plan.ranks, by);
+      if (!folded) continue;
+      const std::string why = why_nodes_differ(config.system.network, by.ranks, *folded);
+      if (why.empty()) return by;
+      why_not = why;
+    }
+    return std::nullopt;
+  };
+  const auto nearest = [&](std::int64_t wished) -> std::optional<Evened> {
+    const auto ranks = static_cast<std::int64_t>(one.size());
+    for (const std::int64_t even : even_messages(wished, ranks, std::max(1U, real.channels))) {
+      const auto by = plan_of(even, [&](const CollectivePlan& plan) {
+        const bool alike = wished == bytes || (plan.protocol == real.protocol && plan.channels == real.channels);
+        return alike ? way_of(plan) : std::nullopt;
+      });
+      if (by) return Evened{even, *by};
+    }
+    return std::nullopt;
+  };
+  // Blocks of LL and LL128 take as long as their own share of the message takes, the fullest one longest: all get that.
+  std::optional<Evened> found;
+  if (real.protocol != to_string(CollectiveProtocol::simple)) {
+    found = nearest(std::llround(static_cast<double>(bytes) * fullest_block(real)));
   }
-  return std::nullopt;
+  if (!found) found = nearest(bytes);
+  if (!found && why_not.empty()) why_not = fmt::format("the ranks of {} do different things", op.name);
+  return found;
 }
 
 }  // namespace
@@ -87,67 +157,95 @@ std::string why_programs_differ(const std::vector<Program>& programs) {
 FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>& programs) : config_(config) {
   config_.collective.even_chunks = true;
   const NetworkSpec& network = config_.system.network;
-  if (programs.size() < 2) {
+  const auto gpus = static_cast<std::uint32_t>(programs.size());
+  if (gpus < 2) {
     why_not_ = "there is only one GPU";
-  } else if (network.topology != TopologyKind::switched || network.tree.radix != 0 || network.cluster) {
-    why_not_ = "the network is not one level of switches";
+  } else if (network.topology != TopologyKind::switched || network.tree.radix != 0) {
+    why_not_ = fmt::format("the network {}is not one level of switches", network.cluster ? "of a node " : "");
+  } else if (network.cluster &&
+             (gpus % network.cluster->gpus_per_node != 0 || gpus == network.cluster->gpus_per_node)) {
+    why_not_ = "they are not some whole nodes";
+  } else if (network.cluster && network.cluster->tree.levels > 2) {
+    why_not_ = "there are more than two levels of switches between nodes";
   } else if (!network.faults.empty()) {
     why_not_ = "links are faulty";
+  } else if (std::ranges::any_of(programs.front().ops, &ProgramOp::fused)) {
+    why_not_ = "kernels push sums to switches";
   } else if (config.collective.mover != Mover::compute_units) {
     why_not_ = "engines move the data";
   } else {
-    programs_ = programs;
-    round_messages();
+    programs_.push_back(programs.front());
+    programs_.resize(gpus, collectives_of(programs.front()));
+    for (const auto& ways : symmetries(network, gpus)) {
+      why_not_.clear();
+      round_messages(ways);
+      if (why_not_.empty()) break;
+    }
     if (!why_not_.empty()) return;
+    for (std::uint32_t g = 1; g < standing_; ++g) programs_[g] = programs_.front();
     scripts_.emplace(config_, programs_);
     fold_collectives();
   }
 }
 
-void FoldedMachine::round_messages() {
-  std::map<std::tuple<CollectiveKind, std::int64_t, DataType>, std::optional<std::int64_t>> known;
-  for (std::size_t i = 0; i < programs_.front().ops.size(); ++i) {
-    const ProgramOp& op = programs_.front().ops[i];
+void FoldedMachine::round_messages(const std::vector<RankSymmetry>& ways) {
+  std::map<std::tuple<CollectiveKind, std::int64_t, DataType, std::uint32_t>, std::optional<Evened>> known;
+  std::vector<Evened> found;
+  for (const ProgramOp& op : programs_.front().ops) {
     if (op.kind != ProgramOpKind::collective) continue;
     if (op.collective.group.size() != programs_.size()) {
       why_not_ = fmt::format("{} is of some GPUs only", op.name);
       return;
     }
-    const auto key = std::tuple(op.collective.kind, op.collective.bytes.count(), op.collective.type);
+    const CollectiveDemand& demand = op.collective;
+    const auto key = std::tuple(demand.kind, demand.bytes.count(), demand.type, demand.distance);
     auto at = known.find(key);
-    if (at == known.end()) at = known.emplace(key, evened(config_, op)).first;
-    if (!at->second) {
-      why_not_ = fmt::format("the ranks of {} do different things", op.name);
-      return;
+    if (at == known.end()) at = known.emplace(key, evened(config_, op, ways, why_not_)).first;
+    if (!at->second) return;
+    why_not_.clear();
+    found.push_back(*at->second);
+  }
+  ways_.clear();
+  for (const Evened& evened : found) ways_.push_back(evened.by);
+  standing_ = ways.front().standing;
+  for (Program& program : programs_) {
+    auto next = found.begin();
+    for (ProgramOp& op : program.ops) {
+      if (op.kind == ProgramOpKind::collective) op.collective.bytes = Bytes(next++->bytes);
     }
-    for (Program& program : programs_) program.ops[i].collective.bytes = Bytes(*at->second);
   }
 }
 
 void FoldedMachine::fold_collectives() {
-  folded_ = scripts_->work(0).scripts;
+  for (std::uint32_t g = 0; g < standing_; ++g) folded_.push_back(scripts_->work(g).scripts);
+  auto way = ways_.begin();
   for (const Scripts::Collective& collective : scripts_->collectives()) {
-    const ProgramOp& op = programs_.front().ops[collective.members.front().second.value];
+    const std::uint32_t op = collective.members.front().second.value;
     const auto number = static_cast<std::uint16_t>(multicast_groups_.size());
-    auto rank = collective.plan.multicasts.size() > 1 ? std::nullopt
-                                                      : fold_ranks(collective.plan.ranks, op.collective.group, number);
-    if (!rank) {
-      why_not_ = fmt::format("the ranks of {} do different things", op.name);
+    const RankSymmetry& by = *way++;
+    auto ranks = collective.plan.multicasts.size() > 1
+                     ? std::nullopt
+                     : fold_ranks(collective.plan.ranks, by, number, by.per_node < by.ranks);
+    if (!ranks) {
+      why_not_ = fmt::format("the ranks of {} do different things", programs_.front().ops[op].name);
       return;
     }
-    kernels_.push_back(std::move(rank->kernel));
-    folded_[collective.members.front().second.value] = &kernels_.back();
+    for (std::uint32_t g = 0; g < standing_; ++g) {
+      kernels_.push_back(std::move(ranks->kernels[g]));
+      folded_[g][op] = &kernels_.back();
+    }
     // Groups of its own for each collective, since what the others' multicasts are depends on its chunks.
-    if (rank->multicasts.empty()) rank->multicasts.emplace_back();
-    for (const MulticastImages& images : rank->multicasts) {
-      multicast_groups_.push_back({op.collective.group.members(), op.collective.type, {images}});
+    if (ranks->multicasts.empty()) ranks->multicasts.emplace_back();
+    const CollectiveDemand& demand = programs_.front().ops[op].collective;
+    for (const MulticastImages& images : ranks->multicasts) {
+      multicast_groups_.push_back({demand.group.members(), demand.type, {images}});
     }
   }
 }
 
-GpuWork FoldedMachine::work() const {
-  GpuWork work = scripts_->work(0);
-  work.scripts = folded_;
+GpuWork FoldedMachine::work(std::uint32_t gpu) const {
+  GpuWork work = scripts_->work(gpu);
+  work.scripts = folded_[gpu];
   return work;
 }
 

@@ -8,34 +8,40 @@
 
 #include "cli/machine.h"
 #include "cli/programs.h"
+#include "gpu_model/rank_symmetry.h"
 
 namespace weft {
 
 // Why the programs differ, in words; empty: they are the same but for the GPU.
 [[nodiscard]] std::string why_programs_differ(const std::vector<Program>& programs);
 
-// One GPU for all of a node behind switches, with its part of the collectives. All ranks must have the same share of a
-// message: it is cut into equal chunks, where the library's leave some ranks or channels less to do, and is rounded up.
+// Some GPUs for all, with their part of the collectives: one for all of a node behind switches; of a cluster of such
+// nodes, one or those of the first nodes (gpu_model/rank_symmetry.h). All ranks must have the same share of a message:
+// it is cut into equal chunks, where the library's leave some ranks or channels less to do, and is rounded up.
 class FoldedMachine {
  public:
   // `programs` are the same. Throws nothing that Scripts does not.
   FoldedMachine(const RunConfig& config, const std::vector<Program>& programs);
 
-  // Why GPUs must be simulated one by one, in words; empty: one is enough.
+  // Why GPUs must be simulated one by one, in words; empty: some are enough.
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
-  [[nodiscard]] GpuWork work() const;
+  // The GPUs that stand for all.
+  [[nodiscard]] std::uint32_t standing() const { return standing_; }
+  [[nodiscard]] GpuWork work(std::uint32_t gpu) const;
   [[nodiscard]] const Scripts& scripts() const { return *scripts_; }
   [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
 
  private:
-  void round_messages();
+  void round_messages(const std::vector<RankSymmetry>& ways);
   void fold_collectives();
 
   RunConfig config_;               // scripts point into it
   std::vector<Program> programs_;  // with rounded messages
   std::optional<Scripts> scripts_;
   std::deque<ScriptedKernel> kernels_;
-  std::vector<const ScriptedKernel*> folded_;  // by op
+  std::uint32_t standing_ = 1;
+  std::vector<RankSymmetry> ways_;                          // by collective
+  std::vector<std::vector<const ScriptedKernel*>> folded_;  // by GPU and op
   std::vector<MulticastGroup> multicast_groups_;
   std::string why_not_;
 };

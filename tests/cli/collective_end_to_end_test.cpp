@@ -194,13 +194,17 @@ TEST(BadInputEndToEnd, CollectivesAndNetworksThatCannotBeAreRefused) {
   refused("--set workload.collective=all_gather --set all_reduce.algorithm=tree",
           "/all_reduce/algorithm: expected auto or ring or in_switch or halving_doubling or direct for all_gather, got "
           "tree");
+  refused(
+      "--set workload.collective=broadcast --set all_reduce.algorithm=in_switch --set switch_reduce.preset=nvswitch3",
+      "/all_reduce/registered: expected true for broadcast in_switch: only all_reduce, all_gather and "
+      "reduce_scatter have staging copies, got false");
   refused("--set workload.collective=send_receive", "/gpus: expected 2 GPUs for send_receive, got 4");
   refused("--set network.link.latency_ns=0", "/network/link/latency_ns: expected a number from 0.001");
   std::string faults;
   for (int s = 0; s < 4; ++s) {
     faults += fmt::format(R"({}{{"link": "gpu0->switch{}", "factor": 0}})", s == 0 ? "" : ", ", s);
   }
-  refused("--set 'network.faults=[" + faults + "]'", "/network/faults: expected a lane that works");
+  refused("--set 'network.faults=[" + faults + "]'", "got no lane that works for gpu0: gpu0->switch0, ");
   const std::string graph = "--set network.topology=graph --set 'network.graph=";
   const std::string nodes =
       R"({"nodes": [{"name": "a", "gpu": true}, {"name": "b", "gpu": true}, )"

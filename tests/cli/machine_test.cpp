@@ -42,6 +42,9 @@ std::int64_t ring_sent_bytes(const RunConfig& config, std::int64_t bytes, std::u
 
 constexpr std::int64_t kSize = 4 << 20;
 
+template <std::size_t N>
+using Seen = std::array<std::int64_t, N>;
+
 // What `work` returns, from a child process: an engine runs once a process. False when the child fails.
 template <class Work, class Seen>
 bool in_child(Work work, Seen& seen) {
@@ -106,6 +109,35 @@ TEST(MachineFormula, InSwitchMovesTheSizeAndAShare) {
   }
   EXPECT_EQ(reduced, kSize);
   EXPECT_EQ(multicast, kSize);
+}
+
+// NVIDIA/nccl issue 1083: a rank sends its part and gets all, or sends all and gets its part.
+TEST(MachineFormula, GathersInTheSwitchMoveTheSizeOneWayAndAShareTheOther) {
+  for (const bool gathers : {true, false}) {
+    Seen<16> seen{};
+    ASSERT_TRUE(in_child(
+        [&] {
+          RunConfig config = all_reduce(kSize, "in_switch");
+          auto& workload = std::get<CollectiveWorkload>(config.workload);
+          workload.kind = gathers ? CollectiveKind::all_gather : CollectiveKind::reduce_scatter;
+          if (gathers) workload.bytes = Bytes(kSize / 8);
+          const RanMachine ran(config);
+          const auto bytes = ran.bytes();
+          Seen<16> moved{};
+          for (std::size_t g = 0; ran.finished && g < 8; ++g) {
+            moved[g] = bytes.at("gpu" + std::to_string(g) + "->");
+            moved[8 + g] = bytes.at("->gpu" + std::to_string(g));
+          }
+          return moved;
+        },
+        seen));
+    // Two signals a loop and channel: one of the rank out, those of all ranks in. Pieces are 16 KiB on 16 channels.
+    const std::int64_t loops = kSize / (8 * 16 * (16 << 10)) * 16;
+    for (std::size_t g = 0; g < 8; ++g) {
+      EXPECT_EQ(seen[g], (gathers ? kSize / 8 : kSize) + 2 * loops * kFlagBytes) << g;
+      EXPECT_EQ(seen[8 + g], (gathers ? kSize : kSize / 8) + 8 * 2 * loops * kFlagBytes) << g;
+    }
+  }
 }
 
 // The others hear nothing of it.

@@ -59,6 +59,18 @@ TEST(MemoryValidation, StreamsOfH100) {
   expect_within_3_percent("triad", stream_rate("hgx-h100", 2, 1), 2.97);
 }
 
+TEST(MemoryValidation, StreamsOfH200) {
+  expect_within_3_percent("dot", stream_rate("hgx-h200", 2, 0), 4.48);
+  expect_within_3_percent("triad", stream_rate("hgx-h200", 2, 1), 4.15);
+}
+
+// No measurement of such streams was found: what they need in flight must not hold them up.
+TEST(MemoryValidation, StreamsOfB200) {
+  const double rate = stream_rate("hgx-b200", 2, 1);
+  testing::Test::RecordProperty("triad", fmt::format("{:.3f}", rate));
+  EXPECT_GT(rate / 8, 0.85);
+}
+
 // Cycles of a kernel that reads a line from HBM, of one that finds it in the L2, and of one that reads nothing.
 struct Latencies {
   double cold = 0;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "sim/config_file.h"
+#include "sim/json_reader.h"
 #include "tests/sim/temporary_folder.h"
 
 namespace weft {
@@ -23,6 +24,12 @@ inline Ran weft(const std::string& arguments, const TemporaryFolder& folder) {
                               (logs.path() / "out").string() + "' 2>'" + (logs.path() / "err").string() + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(logs.path() / "out"), read_file(logs.path() / "err")};
+}
+
+// What does not depend on the machine and on threads.
+inline Json without_engine(Json result) {
+  result.erase("engine");
+  return result;
 }
 
 }  // namespace weft

@@ -118,6 +118,94 @@ TEST(SampleConfig, ReadsWhatItWrote) {
   EXPECT_EQ(read_run_config(second.resolved, "test").resolved.dump(), second.resolved.dump());
 }
 
+constexpr const char* kTemporal = R"({"model": "temporal_convolution", "sequence": 4096, "channels": 64, "kernel": 3,
+    "dilations": [1, 2, 4, 8], "layers": 2, "batch": 2})";
+
+TEST(SpatialConfig, NeighboursHaveASampleAndAllReduceItsWeights) {
+  const RunConfig hybrid = config(R"({"name": "spatial", "sample_gpus": 4})", kTemporal);
+  EXPECT_EQ(time_axis(hybrid, 6).split.gpus, (std::vector<std::uint32_t>{4, 5, 6, 7}));
+  EXPECT_EQ(time_axis(hybrid, 6).first_step(), 2048);
+  const std::vector<Program> programs = sample_programs(hybrid);
+  std::int64_t halos = 0;
+  std::int64_t reduced = 0;
+  for (const ProgramOp& op : programs[6].ops) {
+    if (op.kind != ProgramOpKind::collective) continue;
+    if (op.collective.kind == CollectiveKind::all_reduce) {
+      EXPECT_EQ(op.collective.group, GpuGroup::first(8));
+      reduced += op.collective.bytes.count();
+      continue;
+    }
+    EXPECT_EQ(op.collective.group, GpuGroup({GpuId{4}, GpuId{5}, GpuId{6}, GpuId{7}}));
+    EXPECT_EQ(op.collective.distance, op.phase == TrainingPhase::forward ? 1U : 3U);
+    halos += op.collective.bytes.count();
+  }
+  EXPECT_EQ(halos, 2 * 2 * 2 * (1 + 2) * 2 * 64 * 2);  // passes, convolutions, reach, samples, channels, FP16
+  EXPECT_EQ(reduced, 4 * 4 * (3 * 64 * 64 + 64));
+  EXPECT_EQ(programs.front().tokens_per_iteration, 2 * 4096 / 4);
+  const std::vector<Program> replicas = sample_programs(config(R"({"name": "data_parallel"})", kTemporal));
+  for (const ProgramOp& op : replicas.front().ops) {
+    EXPECT_NE(op.collective.kind, CollectiveKind::shift);
+  }
+}
+
+TEST(SpatialConfig, ReadsWhatItWrote) {
+  const RunConfig first = config(R"({"name": "spatial", "interior_first": false})", kTemporal);
+  EXPECT_FALSE(first.scheme.interior_first);
+  EXPECT_EQ(first.scheme.sample_gpus, 8U);
+  EXPECT_EQ(read_run_config(first.resolved, "test").resolved.dump(), first.resolved.dump());
+  const RunConfig second = config(R"({"name": "spatial"})", R"({"model": "wavenet", "batch": 1, "layers": 3})");
+  EXPECT_EQ(read_run_config(second.resolved, "test").resolved.dump(), second.resolved.dump());
+}
+
+TEST(SpatialConfig, RefusesWhatCannotBeSplit) {
+  const auto temporal = [](const std::string& keys) {
+    return R"({"model": "temporal_convolution", "channels": 8, )" + keys + "}";
+  };
+  const std::string good = R"("sequence": 64, "kernel": 3, "dilations": [1])";
+  EXPECT_EQ(refusal(R"({"name": "spatial"})", temporal(good)), "");
+  EXPECT_THAT(refusal(R"({"name": "ring_attention"})", temporal(good)),
+              HasSubstr(R"(test: /scheme/name: expected "data_parallel" or "spatial")"));
+  EXPECT_THAT(refusal(R"({"name": "spatial"})", R"({"model": "attention", "sequence": 64, "hidden": 64, "heads": 8})"),
+              HasSubstr("test: /scheme/name: expected a scheme for attention, got \"spatial\""));
+  EXPECT_THAT(refusal(R"({"name": "spatial"})", R"({"model": "resnet50", "batch": 4})"), HasSubstr("/scheme/name"));
+  EXPECT_THAT(refusal(R"({"name": "spatial"})", temporal(R"("sequence": 7, "kernel": 3, "dilations": [1])")),
+              HasSubstr("test: /workload/sequence: expected enough steps that each of 8 GPUs has some, got 7"));
+  EXPECT_THAT(refusal(R"({"name": "spatial"})", R"({"model": "wavenet", "batch": 1, "sequence": 6})"),
+              HasSubstr("/workload/sequence"));
+  EXPECT_THAT(refusal(R"({"name": "spatial"})", R"({"model": "wavenet", "batch": 1, "layers": 51})"),
+              HasSubstr("test: /workload/layers: expected 0 (all) to 50, got 51"));
+  EXPECT_THAT(refusal(R"({"name": "spatial"})", temporal(R"("sequence": 64, "kernel": 1, "dilations": [1])")),
+              HasSubstr("/workload/kernel"));
+  EXPECT_THAT(refusal(R"({"name": "spatial"})", temporal(R"("sequence": 64, "kernel": 3, "dilations": [0])")),
+              HasSubstr("/workload/dilations"));
+  EXPECT_THAT(refusal(R"({"name": "spatial"})", temporal(good + R"(, "block": "lstm")")), HasSubstr("/workload/block"));
+  EXPECT_THAT(refusal(R"({"name": "spatial"})", temporal(good + R"(, "block": "wavenet")")),
+              HasSubstr("skip_channels"));
+  EXPECT_THAT(refusal(R"({"name": "spatial", "split": "zigzag"})", temporal(good)), HasSubstr("got \"split\""));
+  EXPECT_THAT(refusal(R"({"name": "spatial", "sample_gpus": 3})", temporal(good)), HasSubstr("/scheme/sample_gpus"));
+}
+
+TEST(SpatialEndToEnd, RunsAndTellsValues) {
+  const TemporaryFolder folder;
+  const std::string file = folder
+                               .write("c.json", R"({"system": "dgx-a100", "gpus": 4, "scheme": {"name": "spatial"},
+      "workload": {"model": "temporal_convolution", "sequence": 2001, "channels": 64, "kernel": 3, "dilations": [2, 64],
+      "layers": 2}})")
+                               .string();
+  const Ran values =
+      weft("validate " + file + " --values --set workload.sequence=61 --set workload.channels=8", folder);
+  EXPECT_EQ(values.code, 0) << values.errors;
+  EXPECT_THAT(values.output, HasSubstr("1.convolution2.weight.grad"));
+  EXPECT_THAT(values.output, HasSubstr("fits"));
+  for (const char* fidelity : {"cycle", "sampled"}) {
+    const Ran run = weft("run " + file + " --json --fidelity " + fidelity, folder);
+    ASSERT_EQ(run.code, 0) << run.errors;
+    const Json result = Json::parse(run.output);
+    EXPECT_EQ(result["status"], "ok");
+    EXPECT_GT(result["iteration"]["communication_s"], 0);
+  }
+}
+
 TEST(SampleEndToEnd, RunsAndTellsValues) {
   const TemporaryFolder folder;
   const std::string file = folder

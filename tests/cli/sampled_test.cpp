@@ -75,6 +75,19 @@ TEST_F(Sampled, OneGpuStandsForAllBehindSwitches) {
   }
 }
 
+TEST_F(Sampled, OneGpuStandsForAllOfGathersAndScattersInTheSwitch) {
+  for (const char* workload : {R"("all_gather", "bytes": 393216)", R"("reduce_scatter", "bytes": 3145728)"}) {
+    const std::string config = std::string(R"({"system": "hgx-h100", "gpus": 8,
+      "all_reduce": {"algorithm": "in_switch"}, "workload": {"collective": )") +
+                               workload + "}}";
+    const Json cycle = run(config, "--fidelity cycle");
+    const Json sampled = run(config, "--fidelity sampled");
+    expect_near(sampled, cycle, "/collectives/0/end_s", 0.02);
+    expect_near(sampled, cycle, "/links/0/bytes", 0.02);
+    EXPECT_LT(at(sampled, "/engine/memory_transactions"), at(cycle, "/engine/memory_transactions") / 6) << workload;
+  }
+}
+
 TEST_F(Sampled, OneGpuStandsForAllOfAShift) {
   const char* config = R"({"system": "dgx-a100", "gpus": 8, "workload": {"collective": "shift", "bytes": 16777216}})";
   const Json cycle = run(config, "--fidelity cycle");
@@ -84,22 +97,76 @@ TEST_F(Sampled, OneGpuStandsForAllOfAShift) {
   EXPECT_LT(at(sampled, "/engine/memory_transactions"), at(cycle, "/engine/memory_transactions") / 6);
 }
 
+// Messages that the library cuts evenly, too. Rings and the two levels fold into one GPU, shifts into a node.
+TEST_F(Sampled, OneGpuOrNodeStandsForAllNodes) {
+  const struct {
+    const char* collective;
+    const char* algorithm;
+    const char* note;
+  } cases[] = {
+      {R"("all_reduce", "bytes": 1048576)", R"("ring", "protocol": "Simple", "channels": 4)",
+       "One GPU stands for all 8"},
+      // One channel's ring goes through every second node backwards, and no other one makes up for it.
+      {R"("all_reduce", "bytes": 1048576)", R"("ring", "protocol": "Simple", "channels": 1)", "4 GPUs stand for all 8"},
+      {R"("all_reduce", "bytes": 1048576)", R"("hierarchical", "channels": 4)", "One GPU stands for all 8"},
+      {R"("shift", "bytes": 262144)", R"("auto", "channels": 4)", "2 GPUs stand for all 8"},
+      {R"("all_reduce", "bytes": 65536)", R"("tree", "channels": 4)", "Every GPU was simulated by itself"}};
+  for (const auto& [collective, algorithm, note] : cases) {
+    const std::string config =
+        std::string(R"({"system": {"base": "hgx-h100-cluster", "max_gpus": 8, "gpu": {"compute_units": 24},
+      "network": {"cluster": {"gpus_per_node": 2, "nics_per_node": 2, "tree": {"radix": 16}}}}, "gpus": 8,
+      "workload": {"collective": )") +
+        collective + R"(}, "all_reduce": {"algorithm": )" + algorithm + "}}";
+    const Json cycle = run(config, "--fidelity cycle");
+    const Json sampled = run(config, "--fidelity sampled");
+    EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(note)) << config;
+    expect_near(sampled, cycle, "/collectives/0/end_s", 0.015);
+    EXPECT_EQ(sampled.at("links").size(), cycle.at("links").size());
+    for (std::size_t i = 0; i < cycle.at("links").size(); ++i) {
+      const Json& link = cycle.at("links").at(i);
+      EXPECT_EQ(sampled.at("links").at(i).at("name"), link.at("name"));
+      if (link.at("name").get<std::string>().find("router", 6) != std::string::npos) continue;  // spines go by a hash
+      EXPECT_NEAR(sampled.at("links").at(i).at("bytes").get<double>(), link.at("bytes").get<double>(),
+                  0.02 * at(cycle, "/links/0/bytes"))
+          << link.at("name");
+    }
+  }
+}
+
+// Rails meet in spine switches that many nodes share; a ring stays on its rail.
+TEST_F(Sampled, NodesAreSimulatedOneByOneWhereTheyMayContend) {
+  for (const bool all_pairs : {false, true}) {
+    const std::string config =
+        std::string(R"({"system": {"base": "hgx-h100-cluster", "max_gpus": 8, "gpu": {"compute_units": 24},
+      "network": {"cluster": {"gpus_per_node": 2, "nics_per_node": 2, "tree": {"radix": 16}}}}, "gpus": 8,
+      "workload": {"collective": )") +
+        (all_pairs ? R"("all_to_all", "bytes": 65536)" : R"("all_reduce", "bytes": 1048576)") +
+        R"(}, "all_reduce": {"channels": 4, "algorithm": "auto", "protocol": "Simple"}})";
+    const Json sampled =
+        run(config, all_pairs ? "--fidelity sampled" : "--fidelity sampled --set all_reduce.algorithm=ring");
+    EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(all_pairs ? "rails meet in spine switches" : "One GPU stands"));
+  }
+}
+
 // A collective by itself repeats its steps, and in long ones its rounds.
 TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
   const char* ring =
       R"({"system": {"base": "hgx-h100", "max_gpus": 24, "network": {"topology": "ring"}, "switch_reduce": null},
-    "gpus": 24, "workload": {"collective": "all_reduce", "bytes": 786432},
+    "gpus": 24, "workload": {"collective": "all_reduce", "bytes": 1572864},
     "all_reduce": {"algorithm": "ring", "protocol": "Simple", "channels": 1}})";
   const char* low_latency =
       R"({"system": {"base": "hgx-h100", "max_gpus": 24, "network": {"topology": "ring"}, "switch_reduce": null},
     "gpus": 24, "workload": {"collective": "all_reduce", "bytes": 393216},
     "all_reduce": {"algorithm": "ring", "protocol": "LL", "channels": 1}})";
   const char* long_steps = R"({"system": "dgx-a100", "gpus": 2, "workload": {"collective": "all_reduce",
-    "bytes": 8388608}, "all_reduce": {"algorithm": "ring", "protocol": "Simple", "channels": 4}})";
+    "bytes": 16777216}, "all_reduce": {"algorithm": "ring", "protocol": "Simple", "channels": 4}})";
   const char* in_switch = R"({"system": {"base": "hgx-h100", "gpu": {"compute_units": 24}}, "gpus": 2,
-    "workload": {"collective": "all_reduce", "bytes": 50331648},
+    "workload": {"collective": "all_reduce", "bytes": 100663296},
     "all_reduce": {"algorithm": "in_switch", "channels": 2}})";
-  for (const char* config : {ring, low_latency, long_steps, in_switch}) {
+  const char* gather = R"({"system": {"base": "hgx-h100", "gpu": {"compute_units": 24}}, "gpus": 2,
+    "workload": {"collective": "all_gather", "bytes": 50331648},
+    "all_reduce": {"algorithm": "in_switch", "channels": 2}})";
+  for (const char* config : {ring, low_latency, long_steps, in_switch, gather}) {
     const Json cycle = run(config, "--fidelity cycle");
     const Json sampled = run(config, "--fidelity sampled");
     expect_near(sampled, cycle, "/collectives/0/end_s", 0.015);
@@ -108,6 +175,13 @@ TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
     EXPECT_GT(at(sampled, "/engine/skipped_fraction"), 0.4) << config;
     EXPECT_GT(at(sampled, "/engine/sampling_error_estimate"), 0) << config;
   }
+}
+
+// Cut into chunks of 19200 B, messages of LL128 leave some channels less to do than others.
+TEST_F(Sampled, AFoldedMessageTakesAsLongAsItsFullestBlock) {
+  const char* config = R"({"system": "dgx-a100", "gpus": 4, "workload": {"collective": "all_reduce", "bytes": 3145728},
+    "all_reduce": {"algorithm": "ring", "protocol": "LL128"}})";
+  expect_near(run(config, "--fidelity sampled"), run(config, "--fidelity cycle"), "/collectives/0/end_s", 0.01);
 }
 
 // Their steps are of several kinds: each window has to have them all.

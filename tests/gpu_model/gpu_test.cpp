@@ -8,14 +8,6 @@
 namespace weft {
 namespace {
 
-// Of the small GPU, in cycles: a block is started; a request is on its way; a slice passes 128 B; HBM; the way back.
-constexpr double kBlockStart = 1;
-constexpr double kRequest = 40;
-constexpr double kSlice = 2;
-constexpr double kHbm = 200;
-constexpr double kResponse = 58;
-constexpr double kHit = kRequest + kSlice + kResponse;
-
 constexpr Operand kOneLine{.base = 1 << 20, .bytes_per_block = 128};
 
 double start_of(const Gpu& gpu, std::size_t op) {
@@ -101,66 +93,6 @@ TEST(Gpu, RoundsLoadComputeAndStore) {
   AloneGpu alone(small_gpu(), program_of({kernel_op(demand)}));
   alone.run();
   EXPECT_EQ(alone.duration(0), kBlockStart + kHit + kHbm + 1000 + kHit);
-}
-
-TEST(Gpu, L1ServesWhatABlockOfTheSameKernelLoaded) {
-  GpuSpec spec = small_gpu();
-  spec.compute_units = 1;
-  spec.compute_unit.l1_bytes = 128 << 10;
-  spec.compute_unit.l1_latency_cycles = 30;
-  KernelDemand demand = whole_units(2, 0);  // one after the other on the one unit
-  demand.reads = {{.base = 1 << 20, .bytes_per_block = 128, .modulo = 1}};
-  AloneGpu alone(spec, program_of({kernel_op(demand), kernel_op(demand)}));
-  alone.run();
-  EXPECT_EQ(alone.duration(0), kBlockStart + kHit + kHbm + kBlockStart + 30);
-  EXPECT_EQ(alone.duration(1), kBlockStart + kHit + kBlockStart + 30);  // the L1 forgets between kernels
-}
-
-GpuSpec one_unit_with_l1() {
-  GpuSpec spec = small_gpu();
-  spec.compute_units = 1;
-  spec.compute_unit.l1_bytes = 128 << 10;
-  spec.compute_unit.l1_latency_cycles = 30;
-  return spec;
-}
-
-// A reservation, not a second request: both blocks go on when the line has come.
-TEST(Gpu, ALoadOfALineOnItsWayToL1WaitsForIt) {
-  KernelDemand demand = grid_of(2, 32);
-  demand.reads = {{.base = 1 << 20, .bytes_per_block = 128, .modulo = 1}};
-  AloneGpu alone(one_unit_with_l1(), program_of({kernel_op(demand)}));
-  const Gpu& gpu = alone.run();
-  EXPECT_EQ(gpu.statistics().memory_transactions, 1);
-  EXPECT_EQ(alone.duration(0), kBlockStart + kHit + kHbm);
-}
-
-TEST(Gpu, L1HoldsSectors) {
-  KernelDemand demand = grid_of(4, 32);  // a sector each, of one line
-  demand.shape.shared_memory_bytes = 64 << 10;
-  demand.reads = {{.base = 1 << 20, .bytes_per_block = 32, .modulo = 4}};
-  AloneGpu alone(one_unit_with_l1(), program_of({kernel_op(demand)}));
-  EXPECT_EQ(alone.run().statistics().memory_transactions, 4);
-  demand.reads[0].modulo = 1;
-  AloneGpu same(one_unit_with_l1(), program_of({kernel_op(demand)}));
-  EXPECT_EQ(same.run().statistics().memory_transactions, 1);
-}
-
-TEST(Gpu, StoresPassL1By) {
-  KernelDemand demand = grid_of(8, 32);
-  demand.writes = {{.base = 1 << 20, .bytes_per_block = 128, .modulo = 1}};
-  AloneGpu alone(one_unit_with_l1(), program_of({kernel_op(demand)}));
-  const Gpu& gpu = alone.run();
-  EXPECT_TRUE(gpu.done());
-  EXPECT_EQ(gpu.statistics().memory_transactions, 8);
-  EXPECT_EQ(gpu.l2().hbm_statistics().read_bytes, 0);
-}
-
-TEST(Gpu, L1AnswersALineACycle) {
-  KernelDemand demand = grid_of(100, 1024);
-  demand.reads = {{.base = 1 << 20, .bytes_per_block = 128 * 64, .modulo = 1}};
-  AloneGpu alone(one_unit_with_l1(), program_of({kernel_op(demand)}));
-  alone.run();
-  EXPECT_NEAR(alone.duration(0), 100 * 64, 500);
 }
 
 TEST(Gpu, OneBlockMoreThanFitsTakesASecondWave) {

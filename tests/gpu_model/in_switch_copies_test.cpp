@@ -11,8 +11,9 @@ constexpr std::int64_t kPiece = 16 << 10;
 enum : std::uint32_t { kStageIn, kReduce, kStageOut };
 
 // Two loops of eight pieces, on one channel.
-InSwitchPlace place() {
+InSwitchPlace place(std::int64_t bytes) {
   InSwitchPlace place;
+  place.bytes = bytes;
   place.spec.channels = 1;
   place.spec.reduce_warps = 5;
   place.spec.copy_warps = 7;
@@ -24,7 +25,7 @@ InSwitchPlace place() {
 }
 
 std::vector<Phase> phases(std::uint32_t group, std::int64_t bytes = 16 * kPiece) {
-  const auto cursor = in_switch_programs(place(), InSwitchSchedule(bytes, 8, 1), 3)->start(0, group);
+  const auto cursor = in_switch_programs(place(bytes), 3)->start(0, group);
   std::vector<Phase> all;
   for (Phase phase; cursor->next(phase);) all.push_back(phase);
   return all;

@@ -38,10 +38,9 @@ class Bench : public PhaseAgents {
     for (std::uint32_t g = 0; g < shape.nodes * shape.per_node; ++g) {
       if (g % shape.per_node < shape.ranks) place_.group.push_back(GpuId{g});
     }
-    const InSwitchSchedule schedule(lines * kLine, shape.ranks, shape.channels, shape.nodes);
     for (std::uint32_t rank = 0; rank < place_.group.size(); ++rank) {
       for (std::int64_t l = 0; l < lines; ++l) memory_[{gpu(rank), l}] = element_value(rank, l);
-      add(gpu(rank), in_switch_programs(place_, schedule, rank));
+      add(gpu(rank), in_switch_programs(place_, rank));
     }
   }
 

@@ -108,5 +108,38 @@ TEST(KernelProgram, RefusesMoreOperandsThanAPhaseHas) {
   EXPECT_THROW(program(demand), InputError);
 }
 
+// 13 blocks on 80 lines of 4 parts: every line once, to the group of its part, whatever lines blocks share.
+TEST(KernelProgram, PushesEachLineOnceToTheGroupOfItsPart) {
+  KernelDemand demand = grid_of(13);
+  demand.write_at_end = true;
+  demand.writes = {{.base = 4096, .bytes_per_block = 80 * 128 / 13}, {.base = 0, .bytes_per_block = 128}};
+  const PushedOutput pushed{.address = 4096, .lines = 80, .parts = 4, .sums = 1000, .multicast_group = 7, .flag = 3};
+  const KernelProgram kernel(demand, small_gpu(), "k", &pushed);
+  std::vector<std::uint32_t> times(80, 0);
+  for (std::uint64_t block = 0; block < 13; ++block) {
+    const Phase phase = kernel.phase(block, 1);
+    for (std::size_t i = 0; i < phase.store_count; ++i) {
+      const LineStream& store = phase.stores.at(i);
+      if (store.target == Target::local) continue;
+      EXPECT_EQ(store.target, Target::multicast);
+      EXPECT_TRUE(store.adds);
+      EXPECT_EQ(store.arrival_flag, 3U);
+      for (std::uint32_t line = 0; line < store.lines; ++line) {
+        ++times.at((store.gpu - 7U) * 20 + store.first - 1000 + line);
+      }
+    }
+    EXPECT_EQ(phase.stores.at(phase.store_count - 1U).target, Target::local);  // the other operand stays at home
+  }
+  EXPECT_EQ(times, std::vector<std::uint32_t>(80, 1));
+  EXPECT_EQ(program(demand).phase(5, 1).stores[0].target, Target::local);
+}
+
+TEST(KernelProgram, RefusesBlocksOfTooManyParts) {
+  KernelDemand demand = grid_of(2);
+  demand.writes = {{.base = 4096, .bytes_per_block = 40 * 128}};
+  const PushedOutput pushed{.address = 4096, .lines = 80, .parts = 8, .sums = 0, .multicast_group = 0, .flag = 0};
+  EXPECT_THROW(KernelProgram(demand, small_gpu(), "k", &pushed), InputError);
+}
+
 }  // namespace
 }  // namespace weft

@@ -35,6 +35,15 @@ inline GpuSpec small_gpu() {
   return gpu;
 }
 
+// Its unloaded latencies, in cycles: a block is started; a request is on its way; a slice passes 128 B; HBM; the way
+// back.
+inline constexpr double kBlockStart = 1;
+inline constexpr double kRequest = 40;
+inline constexpr double kSlice = 2;
+inline constexpr double kHbm = 200;
+inline constexpr double kResponse = 58;
+inline constexpr double kHit = kRequest + kSlice + kResponse;
+
 // One program on one GPU without links, run until it sleeps.
 class AloneGpu {
  public:

@@ -47,5 +47,19 @@ TEST(Routing, GpusOfOneRailMeetInOneSwitch) {
   }
 }
 
+// Four nodes of 24 GPUs, of which the first stands for all: what GPU 1 sends to GPU 2 of another node reaches its own.
+TEST(Routing, WhatLeavesANodeThatStandsForAllComesBackToIt) {
+  for (const bool rails : {false, true}) {
+    const auto network = make_network(cluster(rails, 4), 4, {}, 24);
+    EXPECT_EQ(network->topology.count(TopologyNodeKind::gpu), 4);
+    for (std::uint16_t a = 0; a < 4; ++a) {
+      for (std::uint16_t b = 4; b < 24; ++b) {
+        const bool one_switch = !rails || a == b % 4;
+        EXPECT_EQ(routers_passed(*network, a, b, nullptr, b % 4), one_switch ? 3U : 5U) << a << " to " << b;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft

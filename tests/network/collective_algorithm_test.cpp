@@ -7,7 +7,6 @@
 #include <bit>
 #include <numeric>
 
-#include "network/binary_tree.h"
 #include "network/schedule_check.h"
 #include "sim/error.h"
 
@@ -46,6 +45,7 @@ void check_size(Algorithm algorithm, ScheduleRequest r, std::int64_t elements, s
   r.element_bytes = variant % 2 == 0 ? 4 : 1;
   r.bytes = r.kind == Kind::barrier ? 0 : elements * r.element_bytes;
   r.root = variant % r.ranks;
+  r.distance = 1 + variant % (r.ranks - 1);
   r.alternate_directions = variant % 4 < 2;
   r.pieces_per_chunk = 1 + variant % 2;
   r.piece_bytes = variant % 4 < 2 ? 128 : 512;  // also steps that carry several parts
@@ -200,6 +200,21 @@ TEST(CollectiveAlgorithmFormula, AShiftSendsTheMessageOnceAtTheSameTime) {
   }
 }
 
+TEST(CollectiveAlgorithm, AShiftGoesAsFarAsItSays) {
+  ScheduleRequest r = request(Kind::shift, 5, 4100);
+  for (r.distance = 1; r.distance < 5; ++r.distance) {
+    const auto schedule = make_schedule(Algorithm::direct, r);
+    for (std::uint32_t rank = 0; rank < 5; ++rank) {
+      EXPECT_THAT(schedule->sends_to(rank, 0, 0), testing::ElementsAre((rank + r.distance) % 5));
+    }
+    EXPECT_THAT(totals(Algorithm::direct, r).sent_bytes, testing::Each(4100));
+  }
+  for (const std::uint32_t distance : {0U, 5U}) {
+    r.distance = distance;
+    EXPECT_THROW(static_cast<void>(make_schedule(Algorithm::direct, r)), InputError);
+  }
+}
+
 TEST(CollectiveAlgorithmFormula, BetweenNodesOnlyAShareOfTheMessageGoes) {
   // Inside 2(g-1)/g, between the nodes 2(m-1)/m of a g-th.
   ScheduleRequest r = request(Kind::all_reduce, 12, 12 * 1024);
@@ -262,22 +277,6 @@ TEST(CollectiveAlgorithm, HalvingDoublingOfShortPartsTakesAStepForAPieceNotForAP
   std::int64_t sent = 0;
   for (std::uint64_t i = 0; i < steps; ++i) sent += schedule->step(5, 0, 0, i).bytes;
   EXPECT_EQ(sent, 2 * 4095 * 256);
-}
-
-TEST(BinaryTree, SecondTreeTurnsLeavesIntoInnerNodes) {
-  for (std::uint32_t ranks = 2; ranks <= 65; ++ranks) {
-    std::uint32_t inner_twice = 0;
-    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-      const TreeNode first = binary_tree(ranks, rank);
-      const TreeNode second = second_binary_tree(ranks, rank);
-      for (const auto& [node, tree] : {std::pair{first, &binary_tree}, std::pair{second, &second_binary_tree}}) {
-        for (std::uint32_t c = 0; c < node.child_count; ++c) EXPECT_EQ(tree(ranks, node.children.at(c)).parent, rank);
-      }
-      // One of the two children at most counts: a root with one child is nearly a leaf.
-      if (first.child_count == 2 && second.child_count == 2) ++inner_twice;
-    }
-    EXPECT_EQ(inner_twice, 0U) << ranks;
-  }
 }
 
 // Nothing is built in advance: any step of a group of 4096 ranks is there at once.

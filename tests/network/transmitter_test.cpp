@@ -53,11 +53,24 @@ struct Bench {
 };
 
 TEST(Transmitter, CountsFlitsOfHeaderAndPayload) {
-  EXPECT_EQ(flits(link(), packet(PacketKind::read, 0, 0)), 1U);
-  EXPECT_EQ(flits(link(), packet(PacketKind::flag, 0, 1)), 2U);
-  EXPECT_EQ(flits(link(), packet(PacketKind::write, 0, 128)), 9U);
-  EXPECT_EQ(flits(link(), packet(PacketKind::write, 0, 113)), 9U);
-  EXPECT_EQ(flits(link(), packet(PacketKind::write, 0, 112)), 8U);
+  const LinkTiming timing(link());
+  EXPECT_EQ(timing.of(packet(PacketKind::read, 0, 0)).wire_bytes, 16U);
+  EXPECT_EQ(timing.of(packet(PacketKind::flag, 0, 1)).wire_bytes, 32U);
+  EXPECT_EQ(timing.of(packet(PacketKind::write, 0, 128)).wire_bytes, 144U);
+  EXPECT_EQ(timing.of(packet(PacketKind::write, 0, 113)).wire_bytes, 144U);
+  EXPECT_EQ(timing.of(packet(PacketKind::write, 0, 112)).wire_bytes, 128U);
+}
+
+TEST(Transmitter, AcknowledgementsShareAFlit) {
+  LinkSpec spec = link();
+  spec.acknowledge_flits = 0.25;
+  const LinkTiming timing(spec);
+  Packet done = packet(PacketKind::acknowledge, 0, 0);
+  done.count = 2;
+  EXPECT_EQ(timing.of(done).wire_bytes, 8U);
+  done.count = 8;
+  EXPECT_EQ(timing.of(done).wire_bytes, 32U);
+  EXPECT_EQ(timing.of(done).time, transfer_time(Bytes(32), spec.bandwidth));
 }
 
 TEST(Transmitter, PacketsArriveAfterSerialisationAndLatencyToTheFemtosecond) {

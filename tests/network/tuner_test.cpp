@@ -34,6 +34,40 @@ TEST(Tuner, TakesARingWithLlUpTo1MiBAndTheSwitchFrom2MiBOnEightHopper) {
   }
 }
 
+TunerQuery gather_of(std::uint32_t ranks, std::int64_t bytes) {
+  return {.kind = CollectiveKind::all_gather,
+          .bytes = bytes,
+          .ranks = ranks,
+          .links_per_gpu = 18,
+          .link_GBps = 25,
+          .in_switch = true};
+}
+
+// NVIDIA/nccl issues 1083 and 1506: a gather through the switch moves more in its one direction than a ring in each.
+TEST(Tuner, TakesARingForGathersOfEightAndTheSwitchForMiddleOnesOfSixteen) {
+  const auto algorithm = [](std::uint32_t ranks, std::int64_t bytes) {
+    return choose(hopper(), gather_of(ranks, bytes), AllReduceAlgorithm::automatic, CollectiveProtocol::automatic, 0)
+        .algorithm;
+  };
+  for (std::int64_t bytes = kKiB; bytes <= 1024 * kMiB; bytes *= 2) {
+    EXPECT_EQ(algorithm(8, bytes), AllReduceAlgorithm::ring) << bytes;
+    const bool middle = bytes >= 4 * kMiB && bytes <= 16 * kMiB;
+    EXPECT_EQ(algorithm(16, bytes), middle ? AllReduceAlgorithm::in_switch : AllReduceAlgorithm::ring) << bytes;
+    EXPECT_EQ(algorithm(33, bytes), AllReduceAlgorithm::ring) << bytes;
+  }
+}
+
+TEST(TunerFormula, AGatherInTheSwitchHasTheBandwidthOfAnAllReduceLessTheOwnPart) {
+  const auto time = [](CollectiveKind kind) {
+    TunerQuery query = gather_of(8, 64 * kMiB);
+    query.kind = kind;
+    return predicted_us(hopper(), query, AllReduceAlgorithm::in_switch, CollectiveProtocol::simple);
+  };
+  EXPECT_NEAR(time(CollectiveKind::all_gather).value(), 25 + 64 * kMiB / (370.8e3 * 0.85 * 15 / 16 * 7 / 8), 1e-9);
+  EXPECT_EQ(time(CollectiveKind::reduce_scatter), time(CollectiveKind::all_gather));
+  EXPECT_EQ(time(CollectiveKind::broadcast), std::nullopt);
+}
+
 TEST(Tuner, WithoutASwitchThatReducesTheProtocolGrowsWithTheMessage) {
   const auto protocol = [](std::int64_t bytes) { return on_8_hopper(bytes, CollectiveProtocol::automatic, false); };
   EXPECT_EQ(protocol(kKiB).protocol, CollectiveProtocol::ll);

@@ -43,7 +43,8 @@ TEST(ModelZoo, NamesItsModels) {
     names.push_back(info.name);
     EXPECT_FALSE(info.description.empty());
   }
-  EXPECT_THAT(names, testing::ElementsAre("bert-large", "bert-large-encoder", "gpt2", "llama2-7b", "resnet50", "vgg16"));
+  EXPECT_THAT(names, testing::ElementsAre("bert-large", "bert-large-encoder", "gpt2", "llama2-7b", "resnet50", "vgg16",
+                                          "wavenet"));
 }
 
 // Of the models' cards on Hugging Face (openai-community/gpt2, meta-llama/Llama-2-7b).
@@ -54,6 +55,19 @@ TEST(ModelZooFormula, TransformersHaveTheirPublishedParameters) {
   // Keys and values of 8 heads instead of 32, in 32 layers.
   EXPECT_EQ(parameter_count(make_model({"llama2-7b", 1, "amp", 64, kUnits, 0, 8})),
             6'738'415'616 - std::int64_t{32} * 2 * 4096 * 3072);
+}
+
+// Shapes of wavenet_params.json of ibab/tensorflow-wavenet: two taps of 256 amplitudes; 50 times filter and gate of two
+// taps, residual and skip; two layers behind. The last residual layer, which nobody uses, is left out.
+TEST(ModelZooFormula, WaveNetHasTheParametersOfItsShapes) {
+  const Graph graph = make_model({"wavenet", 1, "amp", 0, kUnits});
+  const std::int64_t block = 2 * 32 * 64 + 64 + 32 * 32 + 32 + 32 * 512 + 512;
+  EXPECT_EQ(parameter_count(graph), 2 * 256 * 32 + 50 * block - (32 * 32 + 32) + 512 * 512 + 512 + 512 * 256 + 256);
+  EXPECT_EQ(parameter_count(graph), 1'514'912);
+  EXPECT_EQ(graph.tokens_per_iteration, 100'000);
+  EXPECT_EQ(elements_of(graph, "block.7.dilated."), 2 * 32 * 64 + 64);
+  EXPECT_EQ(parameter_count(graph) - parameter_count(make_model({"wavenet", 1, "amp", 4096, kUnits, 20})), 30 * block);
+  EXPECT_THROW(static_cast<void>(make_model({"wavenet", 1, "amp", 4096, kUnits, 51})), InputError);
 }
 
 // torchvision's model metadata (num_params).
@@ -148,7 +162,7 @@ TEST_P(EveryModel, IsValidAndMakesEachGradientOnce) {
 
 TEST_P(EveryModel, ReadsOnlyWhatWasWrittenOrIsThereFromTheStart) {
   const Graph made = graph();
-  const std::set<std::string> inputs{"images", "labels", "indices", "attention_mask"};
+  const std::set<std::string> inputs{"images", "labels", "indices", "attention_mask", "one_hot"};
   std::set<TensorId> written;
   for (const Node& node : made.nodes) {
     for (const TensorUse& read : node.kernel.reads) {
@@ -186,7 +200,7 @@ std::string case_name(const Case& test) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ModelZoo, EveryModel,
-                         testing::Combine(testing::Values("resnet50", "vgg16", "bert-large"),
+                         testing::Combine(testing::Values("resnet50", "vgg16", "bert-large", "wavenet"),
                                           testing::Values("fp32", "tf32", "amp"), testing::Values(1U, 32U)),
                          case_name);
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/error.h"
-#include "workloads/single_sample/attention_reference.h"
+#include "workloads/single_sample/attention_check.h"
 
 namespace weft {
 namespace {
@@ -63,6 +63,17 @@ TEST(DistributedProductValues, WhateverTheOffset) {
 
 TEST(RingSelfAttentionValues, WithGradientsThatAreScattered) {
   expect_right(geometry(22, 2), {.scheme = SampleScheme::ring_self_attention, .sums = PartialSum::reduce_scatter}, 3);
+}
+
+// By sums that kernels push as they store, and with all rows on all ranks.
+TEST(MegatronValues, HoweverRowsAreSummed) {
+  for (const bool rows : {true, false}) {
+    for (const bool fused : {true, false}) {
+      const SampleSplit split{.scheme = SampleScheme::megatron, .sequence_parallel = rows, .fused = fused};
+      expect_right(geometry(24, 4), split, 4);
+      expect_right(geometry(13, 8, true, 4, 3), split, 2);
+    }
+  }
 }
 
 TEST(SampleSplitErrors, SayWhatASchemeCannotTake) {

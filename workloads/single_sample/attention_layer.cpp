@@ -114,7 +114,7 @@ Matrix megatron_layer(TrainingStep& step, const SampleSplit& split, const Attent
   const std::uint32_t gpus = split.size();
   const AttentionGeometry own = with_heads_of(geometry, gpus);
   step.in_layer(layer);
-  const auto gathered = gather_rows(step, split.gpus, in);
+  const auto gathered = gather_rows(step, tensor_group(split), in);
   const auto projected = [&](const char* name, std::int64_t heads) {
     step.in_layer(layer + name);
     // Rows of all samples; a row of a matrix of attention has those of one place.
@@ -130,7 +130,8 @@ Matrix megatron_layer(TrainingStep& step, const SampleSplit& split, const Attent
   for (const Positions& part : all_ranks(split, geometry.tokens).positions) append(rows, part);
   const Matrix context = attend_whole(step, own, rows, heads.query, heads.key, heads.value);
   step.in_layer(layer + ".output");
-  return row_parallel(step, split.gpus, {context.tensor, context.rows * own.batch, context.columns / own.batch},
+  return row_parallel(step, tensor_group(split),
+                      {context.tensor, context.rows * own.batch, context.columns / own.batch},
                       geometry.heads * geometry.head_size, form.biased);
 }
 
@@ -140,13 +141,16 @@ Matrix megatron_layer(TrainingStep& step, const SampleSplit& split, const Attent
 
 void validate(const SampleSplit& split, const AttentionGeometry& geometry, bool allow_idle) {
   const std::int64_t gpus = split.size();
+  if (split.scheme == SampleScheme::spatial) {
+    fail("/scheme/name", "expected a scheme for attention, got \"spatial\", which splits convolutions along time");
+  }
   if (geometry.tokens < 1) fail("/workload/sequence", fmt::format("expected 1 or more, got {}", geometry.tokens));
   if (geometry.key_heads < 1 || geometry.heads % geometry.key_heads != 0) {
     fail("/workload/key_heads",
          fmt::format("expected a divisor of {} heads, got {}", geometry.heads, geometry.key_heads));
   }
   if (split.offset < 0) fail("/scheme/offset", fmt::format("expected 1 or more, or 0 for all, got {}", split.offset));
-  const std::int64_t rows = rows_of(split, geometry);
+  const std::int64_t rows = rows_of_rank(split.split, geometry.tokens, split.size());
   if (!allow_idle && (gpus - 1) * rows >= geometry.tokens && gpus > 1) {
     fail("/workload/sequence",
          fmt::format("expected enough tokens that each of {} GPUs has some, got {} ({} rows each)", gpus,
@@ -164,7 +168,8 @@ void validate(const SampleSplit& split, const AttentionGeometry& geometry, bool 
 }
 
 std::int64_t rows_of(const SampleSplit& split, const AttentionGeometry& geometry) {
-  return rows_of_rank(split.split, geometry.tokens, split.size());
+  const std::int64_t rows = rows_of_rank(split.split, geometry.tokens, split.size());
+  return split.has_all_rows() ? rows * split.size() : rows;
 }
 
 Matrix attention_layer(TrainingStep& step, const SampleSplit& split, const AttentionGeometry& geometry,
@@ -189,12 +194,13 @@ Matrix attention_layer(TrainingStep& step, const SampleSplit& split, const Atten
   return form.biased ? linear(step, rows, in.columns) : linear_without_bias(step, rows, in.columns);
 }
 
-AttentionGraph make_attention(const ModelSpec& spec, const AttentionModel& model, const SampleSplit& split) {
+SampleGraph make_attention(const ModelSpec& spec, const AttentionModel& model, const SampleSplit& split) {
   const AttentionGeometry& g = model.geometry;
   TrainingStep step(spec, "attention");
+  if (split.has_all_rows()) step.keep_gradients_apart();
   const std::int64_t rows = rows_of(split, g) * g.batch;
   const std::int64_t hidden = g.heads * g.head_size;
-  AttentionGraph result;
+  SampleGraph result;
   step.in_layer("attention");
   result.input = step.activation("input", rows * hidden);
   Matrix x{result.input, rows, hidden};
@@ -203,11 +209,7 @@ AttentionGraph make_attention(const ModelSpec& spec, const AttentionModel& model
     x = attention_layer(step, split, g, x);
   }
   step.in_layer("attention");
-  result.output = x.tensor;
-  result.output_gradient = step.activation("output_gradient", x.elements());
-  step.add_gradient(x.tensor, result.output_gradient);
-  step.run_backward();
-  result.input_gradient = step.take_gradient(result.input);
+  run_backward_from(step, x, result);
   step.begin_optimizer();
   result.graph =
       step.finish(static_cast<double>(g.batch) / split.size(), static_cast<double>(g.batch * g.tokens) / split.size());

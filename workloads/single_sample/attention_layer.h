@@ -27,13 +27,8 @@ struct AttentionModel {
   AttentionGeometry geometry;
   std::uint32_t layers = 1;
 };
-struct AttentionGraph {
-  Graph graph;
-  TensorId input, output, output_gradient, input_gradient;
-};
 // Forward and backward pass of this rank, without an optimizer: the input and the output's gradient are there.
-[[nodiscard]] AttentionGraph make_attention(const ModelSpec& spec, const AttentionModel& model,
-                                            const SampleSplit& split);
+[[nodiscard]] SampleGraph make_attention(const ModelSpec& spec, const AttentionModel& model, const SampleSplit& split);
 
 // A distributed product by itself: nt, all or tn, of operands that are there. rows: of the whole.
 enum class DistributedProduct { nt, all, tn };

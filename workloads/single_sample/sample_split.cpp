@@ -35,13 +35,22 @@ Stack behind(TensorId tensor, std::int64_t count, std::int64_t rows, std::int64_
   return {tensor, count, rows, columns, offset, rows * columns, columns};
 }
 
+void run_backward_from(TrainingStep& step, const Matrix& out, SampleGraph& sample) {
+  sample.output = out.tensor;
+  sample.output_gradient = step.activation("output_gradient", out.elements());
+  step.add_gradient(out.tensor, sample.output_gradient);
+  step.run_backward();
+  sample.input_gradient = step.take_gradient(sample.input);
+}
+
 OpId communicate(TrainingStep& step, const std::string& name, CollectiveKind kind,
                  const std::vector<std::uint32_t>& gpus, const TensorRange& source, const TensorRange& target,
-                 std::optional<DataType> type) {
+                 std::optional<DataType> type, bool fused) {
   Node node;
   node.kind = NodeKind::collective;
   node.name = name;
   node.collective.kind = kind;
+  node.collective.fused = fused;
   node.collective.bytes = Bytes(static_cast<std::int64_t>(source.bytes));
   node.collective.type = type.value_or(step.precision().mixed ? DataType::fp16 : DataType::fp32);
   node.collective.group_size = static_cast<std::uint32_t>(gpus.size());
@@ -58,18 +67,21 @@ TensorRange elements(TrainingStep& step, TensorId tensor, std::int64_t first, st
   return {tensor, bytes(first), bytes(count)};
 }
 
+GemmPlan without_split(GemmPlan plan, std::int64_t batch) {
+  plan.rounds *= plan.k_split;
+  plan.k_split = 1;
+  plan.slices = static_cast<std::uint32_t>(batch);
+  plan.shape.grid[2] = plan.slices;
+  return plan;
+}
+
 OpId product(TrainingStep& step, const std::string& name, const Stack& a, const Stack& b, const Stack& c,
              const ProductForm& form, GemmKind kind) {
   const std::int64_t batch = c.count * c.repeat;
   const GemmShape shape{c.rows, c.columns, form.transpose_a ? a.rows : a.columns, batch};
   const Precision& precision = step.precision();
-  GemmPlan plan = plan_gemm(shape, kind, precision.gemm_pipe, precision.element_bytes, step.compute_units());
-  if (plan.k_split > 1) {  // sums go to places in larger tensors: K is not split
-    plan.rounds *= plan.k_split;
-    plan.k_split = 1;
-    plan.slices = static_cast<std::uint32_t>(batch);
-    plan.shape.grid[2] = plan.slices;
-  }
+  const GemmPlan plan =
+      without_split(plan_gemm(shape, kind, precision.gemm_pipe, precision.element_bytes, step.compute_units()), batch);
   const Touched of_a = touched(a, precision.element_bytes);
   const Touched of_b = touched(b, precision.element_bytes);
   const Touched of_c = touched(c, precision.element_bytes);

@@ -55,7 +55,9 @@ const std::map<std::string, TransformerShape>& shapes() {
 class Transformer {
  public:
   Transformer(const ModelSpec& spec, const SampleSplit& split, const TransformerShape& shape)
-      : step_(spec, spec.model), split_(split), shape_(shape), geometry_(geometry_of(shape, spec)) {}
+      : step_(spec, spec.model), split_(split), shape_(shape), geometry_(geometry_of(shape, spec)) {
+    if (split.has_all_rows()) step_.keep_gradients_apart();
+  }
 
   Graph build(std::int64_t layers) {
     const std::int64_t rows = rows_of(split_, geometry_) * geometry_.batch;
@@ -115,12 +117,10 @@ class Transformer {
 
   Matrix feed_forward(const std::string& name, const Matrix& in) {
     const bool biased = !shape_.rms;
-    const bool distributed = split_.scheme == SampleScheme::megatron;
-    const std::vector<std::uint32_t> alone{split_.gpus[split_.rank]};
-    const std::vector<std::uint32_t>& gpus = distributed ? split_.gpus : alone;
-    const std::int64_t features = shape_.feed_forward / static_cast<std::int64_t>(gpus.size());
+    const TensorGroup group = tensor_group(split_);
+    const std::int64_t features = shape_.feed_forward / static_cast<std::int64_t>(group.gpus.size());
     step_.in_layer(name + ".feed_forward");
-    const auto gathered = gather_rows(step_, gpus, in);
+    const auto gathered = gather_rows(step_, group, in);
     const auto widened = [&](const char* part) {
       step_.in_layer(name + part);
       return column_parallel(step_, gathered, features, biased);
@@ -137,7 +137,7 @@ class Transformer {
       active = gelu(step_, up);
     }
     step_.in_layer(name + ".feed_forward.down");
-    return row_parallel(step_, gpus, active, shape_.hidden, biased);
+    return row_parallel(step_, group, active, shape_.hidden, biased);
   }
 
   void output(const Matrix& in, TensorId words) {

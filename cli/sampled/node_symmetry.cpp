@@ -1,0 +1,59 @@
+#include "cli/sampled/node_symmetry.h"
+
+namespace weft {
+
+namespace {
+
+// Of a leaf switch.
+std::uint32_t ports_down(const TreeSpec& tree) {
+  return tree.radix / (tree.oversubscription + 1) * tree.oversubscription;
+}
+
+}  // namespace
+
+std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, std::uint32_t gpus) {
+  if (!network.cluster) return {{{.ranks = gpus, .per_node = gpus}}};
+  const std::uint32_t per_node = network.cluster->gpus_per_node;
+  const std::uint32_t nodes = gpus / per_node;
+  const RankSymmetry by{.ranks = gpus, .per_node = per_node};
+  std::vector<std::vector<RankSymmetry>> found;
+  const auto add = [&](std::uint32_t standing, bool alternating) {
+    found.back().push_back(by);
+    found.back().back().standing = standing;
+    found.back().back().alternating = alternating;
+  };
+  if (network.cluster->nics_per_node == per_node) {
+    found.emplace_back();
+    add(1, false);
+    if (nodes % 2 == 0) add(1, true);
+  }
+  found.emplace_back();
+  add(per_node, false);
+  if (nodes % 2 == 0 && nodes > 2) {
+    found.emplace_back();
+    add(2 * per_node, false);
+  }
+  return found;
+}
+
+bool nodes_share_leaf(const NetworkSpec& network, std::uint32_t gpus) {
+  const ClusterSpec& cluster = *network.cluster;
+  const std::uint32_t nodes = gpus / cluster.gpus_per_node;
+  return (cluster.tree.rails ? nodes : nodes * cluster.nics_per_node) <= ports_down(cluster.tree);
+}
+
+std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, const FoldedRanks& folded) {
+  if (folded.farthest == 0) return "";
+  const ClusterSpec& cluster = *network.cluster;
+  const bool one_leaf = nodes_share_leaf(network, gpus);
+  if (folded.changes_place && cluster.tree.rails) {
+    const std::uint32_t nodes = gpus / cluster.gpus_per_node;
+    if (!one_leaf || folded.many_pairs || 2 * nodes > cluster.tree.radix - ports_down(cluster.tree))
+      return "rails meet in spine switches that many nodes share";
+    return "";
+  }
+  if (one_leaf || (cluster.tree.rails && folded.farthest == 1)) return "";
+  return "some nodes reach each other by spine switches, others do not";
+}
+
+}  // namespace weft

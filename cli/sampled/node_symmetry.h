@@ -1,0 +1,23 @@
+// What of a network lets few GPUs stand for all.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gpu_model/folded_programs.h"
+#include "network/network_spec.h"
+
+namespace weft {
+
+// Ways to look for, those with the fewest GPUs first. All collectives of a program fold by ways of one entry.
+[[nodiscard]] std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, std::uint32_t gpus);
+
+// Why what ranks do between nodes is not the same for all nodes, in words; empty: it is.
+[[nodiscard]] std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, const FoldedRanks& folded);
+
+// Whether the nodes of a cluster, those of a rail, meet at one leaf switch. Else neighbours at the edge of a leaf reach
+// each other by a spine, which folding leaves out.
+[[nodiscard]] bool nodes_share_leaf(const NetworkSpec& network, std::uint32_t gpus);
+
+}  // namespace weft

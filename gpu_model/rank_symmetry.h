@@ -1,0 +1,62 @@
+// Ways in which the ranks of a collective are alike: for each rank a renaming of all ranks and thread blocks that turns
+// the rank which stands for it into it, and one that changes nothing else of who talks to whom. The renamings of one
+// way are a group, so what a rank gets from others is known from what it does itself.
+#pragma once
+
+#include <cstdint>
+
+namespace weft {
+
+struct RankSymmetry {
+  std::uint32_t ranks = 0;
+  std::uint32_t per_node = 0;  // all of one node: as many as ranks
+  // The first so many ranks stand for all: one, or those of the first nodes.
+  std::uint32_t standing = 1;
+  // Rings that go through every second node backwards, block b in order b % per_node (network/group_rings.h): who
+  // leaves a node by one ring enters it by another, so a place in a node is worth another one on another block.
+  bool alternating = false;
+};
+
+// Of one rank.
+class Renaming {
+ public:
+  Renaming(const RankSymmetry& by, std::uint32_t rank)
+      : by_(by),
+        nodes_(by.ranks / by.per_node),
+        node_(rank / by.per_node),
+        place_(by.standing == 1 ? rank % by.per_node : 0) {
+    if (by.standing > 1) node_ -= node_ % (by.standing / by.per_node);
+    backwards_ = by.alternating && node_ % 2 == 1;
+  }
+
+  [[nodiscard]] std::uint32_t rank(std::uint32_t r) const {
+    const std::uint32_t node = (r / by_.per_node + node_) % nodes_;
+    const std::uint32_t place = backwards_ ? place_ + by_.per_node - r % by_.per_node : r % by_.per_node + place_;
+    return node * by_.per_node + place % by_.per_node;
+  }
+  [[nodiscard]] std::uint32_t block(std::uint32_t b) const {
+    if (!by_.alternating) return b;
+    const std::uint32_t order = b % by_.per_node;
+    const std::uint32_t renamed = backwards_ ? place_ + 2 * by_.per_node - order - 1 : order + place_;
+    return b - order + renamed % by_.per_node;
+  }
+  // Which rank and block are called so.
+  [[nodiscard]] std::uint32_t rank_before(std::uint32_t r) const {
+    const std::uint32_t node = (r / by_.per_node + nodes_ - node_) % nodes_;
+    const std::uint32_t back =
+        backwards_ ? place_ + by_.per_node - r % by_.per_node : r % by_.per_node + by_.per_node - place_;
+    return node * by_.per_node + back % by_.per_node;
+  }
+  [[nodiscard]] std::uint32_t block_before(std::uint32_t b) const {
+    if (!by_.alternating || backwards_) return block(b);  // who turns round twice is where he was
+    const std::uint32_t order = b % by_.per_node;
+    return b - order + (order + by_.per_node - place_) % by_.per_node;
+  }
+
+ private:
+  RankSymmetry by_;
+  std::uint32_t nodes_, node_, place_;
+  bool backwards_ = false;
+};
+
+}  // namespace weft

@@ -1,0 +1,60 @@
+// Renamings of ranks and blocks under which the collectives of a cluster stay what they are.
+#include "gpu_model/rank_symmetry.h"
+
+#include <gtest/gtest.h>
+
+#include "network/group_rings.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kPerNode = 4;
+constexpr std::uint32_t kNodes = 6;
+constexpr std::uint32_t kRanks = kPerNode * kNodes;
+constexpr std::uint32_t kBlocks = 8;
+
+RankSymmetry symmetry(std::uint32_t standing, bool alternating) {
+  return {.ranks = kRanks, .per_node = kPerNode, .standing = standing, .alternating = alternating};
+}
+
+TEST(RankSymmetry, TurnsTheRankThatStandsForAllIntoEachOther) {
+  for (const bool alternating : {false, true}) {
+    const RankSymmetry by = symmetry(1, alternating);
+    for (std::uint32_t r = 0; r < kRanks; ++r) EXPECT_EQ(Renaming(by, r).rank(0), r);
+  }
+  for (std::uint32_t r = 0; r < kRanks; ++r) {
+    EXPECT_EQ(Renaming(symmetry(kPerNode, false), r).rank(r % kPerNode), r);
+    EXPECT_EQ(Renaming(symmetry(2 * kPerNode, false), r).rank(r % (2 * kPerNode)), r);
+  }
+}
+
+TEST(RankSymmetry, IsUndone) {
+  for (const RankSymmetry& by : {symmetry(1, false), symmetry(1, true), symmetry(2 * kPerNode, false)}) {
+    for (std::uint32_t r = 0; r < kRanks; ++r) {
+      const Renaming renaming(by, r);
+      for (std::uint32_t x = 0; x < kRanks; ++x) EXPECT_EQ(renaming.rank_before(renaming.rank(x)), x);
+      for (std::uint32_t b = 0; b < kBlocks; ++b) EXPECT_EQ(renaming.block_before(renaming.block(b)), b);
+    }
+  }
+}
+
+// Who follows whom on the ring of a block stays so when both ranks and the block get other names.
+TEST(RankSymmetry, KeepsRingsThatGoThroughEverySecondNodeBackwards) {
+  NetworkSpec network;
+  network.cluster = ClusterSpec{};
+  network.cluster->gpus_per_node = network.cluster->nics_per_node = kPerNode;
+  const auto orders = rings_of_group(network, kRanks, GpuGroup::first(kRanks));
+  ASSERT_EQ(orders->cycles(), kPerNode);
+  for (std::uint32_t r = 0; r < kRanks; ++r) {
+    const Renaming renaming(symmetry(1, true), r);
+    for (std::uint32_t x = 0; x < kRanks; ++x) {
+      for (std::uint32_t b = 0; b < kBlocks; ++b) {
+        EXPECT_EQ(renaming.rank(orders->after(b, x, 1)), orders->after(renaming.block(b), renaming.rank(x), 1))
+            << "renaming of " << r << ", rank " << x << ", block " << b;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace weft
