@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -122,12 +123,13 @@ TEST_F(Sampled, OneGpuOrNodeStandsForAllNodes) {
     EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(note)) << config;
     expect_near(sampled, cycle, "/collectives/0/end_s", 0.015);
     EXPECT_EQ(sampled.at("links").size(), cycle.at("links").size());
+    double busiest = 0;  // nodes take different lanes for a few flits of flags
+    for (const Json& link : cycle.at("links")) busiest = std::max(busiest, link.at("bytes").get<double>());
     for (std::size_t i = 0; i < cycle.at("links").size(); ++i) {
       const Json& link = cycle.at("links").at(i);
       EXPECT_EQ(sampled.at("links").at(i).at("name"), link.at("name"));
       if (link.at("name").get<std::string>().find("router", 6) != std::string::npos) continue;  // spines go by a hash
-      EXPECT_NEAR(sampled.at("links").at(i).at("bytes").get<double>(), link.at("bytes").get<double>(),
-                  0.02 * at(cycle, "/links/0/bytes"))
+      EXPECT_NEAR(sampled.at("links").at(i).at("bytes").get<double>(), link.at("bytes").get<double>(), 0.01 * busiest)
           << link.at("name");
     }
   }
