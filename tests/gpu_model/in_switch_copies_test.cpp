@@ -25,7 +25,8 @@ InSwitchPlace place(std::int64_t bytes) {
 }
 
 std::vector<Phase> phases(std::uint32_t group, std::int64_t bytes = 16 * kPiece) {
-  const auto cursor = in_switch_programs(place(bytes), 3)->start(0, group);
+  const auto programs = in_switch_programs(place(bytes), 3);
+  const auto cursor = programs->start(0, group);
   std::vector<Phase> all;
   for (Phase phase; cursor->next(phase);) all.push_back(phase);
   return all;

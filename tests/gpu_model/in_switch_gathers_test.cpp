@@ -122,7 +122,8 @@ TEST(InSwitchGathers, SlotsComeAgain) {
 }
 
 std::vector<Phase> phases(CollectiveKind kind, std::uint32_t group, std::int64_t lines) {
-  const auto cursor = staged_gather_programs(place_of({kind}, lines), 3)->start(0, group);
+  const auto programs = staged_gather_programs(place_of({kind}, lines), 3);
+  const auto cursor = programs->start(0, group);
   std::vector<Phase> all;
   for (Phase phase; cursor->next(phase);) all.push_back(phase);
   return all;
