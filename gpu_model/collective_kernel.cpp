@@ -39,6 +39,7 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
                             ? std::lcm(std::int64_t{protocol.data_bytes_per_line}, std::int64_t{kLineBytes})
                             : protocol.chunk_unit,
           .chunk_order = protocol.chunk_order,
+          .piece_by_depth = choice.protocol == CollectiveProtocol::simple,
           .ranks_per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand),
           .ring_orders = context.ring_orders};
 }

@@ -144,6 +144,9 @@ struct ScheduleRequest {
                                        // connections with more slots than these
   std::int64_t chunk_unit = 4096;      // ring: chunks, or shares of channels, are multiples of it but for the last
   ChunkOrder chunk_order = ChunkOrder::by_loop;  // ring
+  // All-reduce by double_binary_tree: pieces get smaller until there are enough of them for its depth, as NCCL's with
+  // Simple do (src/enqueue.cc).
+  bool piece_by_depth = false;
   std::uint32_t ranks_per_node = 0;   // hierarchical, double_binary_tree: ranks 0 ... this - 1 are the first node
   bool alternate_directions = false;  // ring: odd channels go round the other way; NCCL's do not
   // Ring: of as many ranks, by channel; null: by rank on all channels.

@@ -2,6 +2,8 @@
 // runTreeSplit (src/device/all_reduce.h), so a rank passes pieces on both ways at once; the root turns them round.
 // Over several nodes, the two trees join one rank of each node, others by channel, and the rest of a node is a chain
 // behind it (NCCL src/graph/connect.cc).
+#include <bit>
+
 #include "network/binary_tree.h"
 #include "network/generated_schedule.h"
 #include "network/schedule_generators.h"
@@ -10,14 +12,17 @@ namespace weft {
 
 namespace {
 
+// Ranks of a node that a chain joins.
+std::uint32_t places_of(const ScheduleRequest& request) {
+  return request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0 ? request.ranks_per_node : 1;
+}
+
 class TreeSchedule : public GeneratedSchedule {
  public:
   TreeSchedule(const ScheduleRequest& request, bool two_trees)
       : GeneratedSchedule(request),
         two_trees_(two_trees),
-        places_(two_trees && request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0
-                    ? request.ranks_per_node
-                    : 1),
+        places_(two_trees ? places_of(request) : 1),
         grid_(ChunkGrid::free_parts(request, request.bytes, 1, ChunkGrid::kLineUnit)) {}
 
   [[nodiscard]] std::uint32_t groups(std::uint32_t rank, std::uint32_t /*block*/) const override {
@@ -112,6 +117,23 @@ class TreeSchedule : public GeneratedSchedule {
   ChunkGrid grid_;
 };
 
+// Ranks that a piece passes from the furthest one to the root.
+std::uint32_t depth_of(const ScheduleRequest& request) {
+  const std::uint32_t places = places_of(request);
+  return places - 1 + static_cast<std::uint32_t>(std::bit_width(request.ranks / places) - 1);
+}
+
+// A tree is as slow as a piece on all of its levels, and then as its pieces one after the other.
+std::int64_t piece_for_depth(std::int64_t bytes, std::int64_t depth, std::int64_t piece) {
+  constexpr struct {
+    std::int64_t pieces_a_level, smallest;
+  } kLimits[] = {{8, 128 << 10}, {4, 64 << 10}, {1, 32 << 10}};
+  for (const auto& limit : kLimits) {
+    while (bytes / piece < limit.pieces_a_level * depth && piece > limit.smallest) piece /= 2;
+  }
+  return piece;
+}
+
 }  // namespace
 
 std::unique_ptr<CollectiveSchedule> make_tree(const ScheduleRequest& request) {
@@ -124,6 +146,9 @@ std::unique_ptr<CollectiveSchedule> make_tree(const ScheduleRequest& request) {
 std::unique_ptr<CollectiveSchedule> make_double_binary_tree(const ScheduleRequest& request) {
   ScheduleRequest trees = request;
   trees.channels += request.channels % 2;
+  if (request.piece_by_depth && request.kind == CollectiveKind::all_reduce) {
+    trees.piece_bytes = piece_for_depth(trees.bytes / trees.channels, depth_of(trees), trees.piece_bytes);
+  }
   return std::make_unique<TreeSchedule>(trees, true);
 }
 
