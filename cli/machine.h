@@ -55,6 +55,8 @@ class Machine {
   [[nodiscard]] std::vector<GpuId> members(std::size_t group, GpuId sender) const;
   // 0: none stands for others.
   [[nodiscard]] std::uint32_t folded_gpus() const { return folded_gpus_; }
+  // Those of a node, whom its multicasts reach.
+  [[nodiscard]] std::uint32_t folded_gpus_of_node() const { return gpus_of_node(folded_gpus_); }
   // Of a cluster; else 0.
   [[nodiscard]] std::uint32_t gpus_per_node() const {
     return system_.network.cluster ? system_.network.cluster->gpus_per_node : 0;

@@ -118,8 +118,9 @@ class FoldedCursor final : public PhaseCursor {
   // The number of the multicasts that are as far from those of the next rank.
   template <class Streams>
   std::uint16_t multicast_of(const Phase& own, Streams streams, std::size_t i) {
+    if (plan_->by.standing > 1) return plan_->multicast;
     const LineAddress first = (own.*streams).at(i).first;
-    const Phase& next = image(own, static_cast<std::uint16_t>(plan_->ranks.size() - 1));  // to it, rank 0 is the last
+    const Phase& next = image(own, static_cast<std::uint16_t>(plan_->by.per_node - 1));  // of its node, rank 0 is next
     const std::int64_t stride = std::int64_t{(next.*streams).at(i).first} - first;
     for (std::size_t m = 0; m < plan_->multicasts.size(); ++m) {
       const MulticastImages& images = plan_->multicasts[m];
@@ -183,7 +184,7 @@ void note_multicast(const LineStream& own, std::int64_t stride, std::vector<Mult
   found.push_back({own.first, own.first + own.lines, stride});
 }
 
-// False: they are not at equal distances from rank to rank.
+// False: they are not at equal distances from rank to rank of a node.
 template <class Streams>
 bool note_multicasts(const std::vector<Phase>& phases, Streams streams, std::size_t count, std::size_t ranks,
                      std::vector<MulticastImages>& found) {
@@ -253,16 +254,11 @@ bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std:
     }
     if (!goes_on) return true;
     for (std::uint32_t r = 0; r < by.standing; ++r) distances.note(r, phases[r]);
-    if (by.per_node < by.ranks) {
-      const auto shares = [](const LineStream& stream) { return stream.target == Target::multicast; };
-      if (std::ranges::any_of(phases.front().loads, shares) || std::ranges::any_of(phases.front().stores, shares)) {
-        return false;
-      }
-      continue;
-    }
+    if (by.standing > 1) continue;  // all of a node are there
     const Phase& own = phases.front();
-    if (!note_multicasts(phases, &Phase::loads, own.load_count, compared, folded.multicasts)) return false;
-    if (!note_multicasts(phases, &Phase::stores, own.store_count, compared, folded.multicasts)) return false;
+    const std::size_t reached = std::min<std::size_t>(compared, by.per_node);  // by multicasts of their node
+    if (!note_multicasts(phases, &Phase::loads, own.load_count, reached, folded.multicasts)) return false;
+    if (!note_multicasts(phases, &Phase::stores, own.store_count, reached, folded.multicasts)) return false;
   }
 }
 
@@ -276,7 +272,9 @@ std::optional<FoldedRanks> fold_ranks(const std::vector<ScriptedKernel>& ranks, 
       return std::nullopt;
     plan->ranks.push_back(rank.programs);
   }
-  if (by.alternating && ranks.front().blocks() % by.per_node != 0) return std::nullopt;
+  const std::uint32_t turned =
+      by.alternating ? by.per_node : (by.two_trees ? 2 : 1) * (by.trees_of_places ? by.per_node : 1);
+  if (ranks.front().blocks() % turned != 0) return std::nullopt;
   FoldedRanks folded;
   folded.pair_of_place.assign(by.standing, FoldedRanks::kNobody);
   for (std::uint32_t block = 0; block < ranks.front().blocks() && !known; ++block) {

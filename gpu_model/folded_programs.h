@@ -16,7 +16,7 @@ namespace weft {
 struct FoldedRanks {
   static constexpr std::uint32_t kNobody = ~std::uint32_t{0};
   std::vector<ScriptedKernel> kernels;  // of the ranks that stand for all
-  // Where the others' multicasts go, seen from rank 0's: by distance, each a multicast group of its own. On one node.
+  // Where the multicasts of the others of its node go, seen from rank 0's: by distance, each a group of its own.
   std::vector<MulticastImages> multicasts;
   // Between nodes: how far who talks to each other is apart at most, and whether at other places in their nodes.
   std::uint32_t farthest = 0;

@@ -15,6 +15,10 @@ struct RankSymmetry {
   // Rings that go through every second node backwards, block b in order b % per_node (network/group_rings.h): who
   // leaves a node by one ring enters it by another, so a place in a node is worth another one on another block.
   bool alternating = false;
+  // Two trees over two nodes, block b in tree b % 2: each node is the root of one and the leaf of the other. They join
+  // all places, each with its like (NVLSTree), or that of b / 2 % per_node only (double binary tree).
+  bool two_trees = false;
+  bool trees_of_places = false;
 };
 
 // Of one rank.
@@ -35,6 +39,7 @@ class Renaming {
     return node * by_.per_node + place % by_.per_node;
   }
   [[nodiscard]] std::uint32_t block(std::uint32_t b) const {
+    if (by_.two_trees) return turn_trees(b, place_);
     if (!by_.alternating) return b;
     const std::uint32_t order = b % by_.per_node;
     const std::uint32_t renamed = backwards_ ? place_ + 2 * by_.per_node - order - 1 : order + place_;
@@ -48,12 +53,20 @@ class Renaming {
     return node * by_.per_node + back % by_.per_node;
   }
   [[nodiscard]] std::uint32_t block_before(std::uint32_t b) const {
+    if (by_.two_trees) return turn_trees(b, by_.per_node - place_);
     if (!by_.alternating || backwards_) return block(b);  // who turns round twice is where he was
     const std::uint32_t order = b % by_.per_node;
     return b - order + (order + by_.per_node - place_) % by_.per_node;
   }
 
  private:
+  // By so many places, and on another node to the other tree.
+  [[nodiscard]] std::uint32_t turn_trees(std::uint32_t b, std::uint32_t places) const {
+    if (!by_.trees_of_places) return b - b % 2 + (b + node_) % 2;
+    const std::uint32_t joined = (b / 2 + places) % by_.per_node;
+    return b - b % (2 * by_.per_node) + 2 * joined + (b + node_) % 2;
+  }
+
   RankSymmetry by_;
   std::uint32_t nodes_, node_, place_;
   bool backwards_ = false;

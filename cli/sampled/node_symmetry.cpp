@@ -22,13 +22,22 @@ std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, st
     found.back().back().standing = standing;
     found.back().back().alternating = alternating;
   };
+  const auto add_trees = [&](std::uint32_t standing, bool of_places) {
+    add(standing, false);
+    found.back().back().two_trees = true;
+    found.back().back().trees_of_places = of_places;
+  };
   if (network.cluster->nics_per_node == per_node) {
     found.emplace_back();
     add(1, false);
     if (nodes % 2 == 0) add(1, true);
+    if (nodes == 2) {
+      for (const bool of_places : {true, false}) add_trees(1, of_places);
+    }
   }
   found.emplace_back();
   add(per_node, false);
+  if (nodes == 2) add_trees(per_node, false);
   if (nodes % 2 == 0 && nodes > 2) {
     found.emplace_back();
     add(2 * per_node, false);

@@ -125,13 +125,13 @@ void SteadyCollectives::touch_elsewhere(std::uint32_t sender, const LineStream& 
     return;
   }
   const MulticastGroup& group = machine_->multicast_group(stream.gpu);
-  if (machine_->folded_gpus() == 0) {
+  if (machine_->folded_gpus() == 0 || machine_->gpus() > 1) {
     for (const GpuId gpu : machine_->members(stream.gpu, GpuId{sender})) machine_->gpu(gpu.value).touch(lines, stored);
     return;
   }
   for (const MulticastImages& images : group.images) {
     if (lines.first < images.first || lines.first >= images.end) continue;
-    for (std::uint32_t k = 0; k < machine_->folded_gpus(); ++k) {
+    for (std::uint32_t k = 0; k < machine_->folded_gpus_of_node(); ++k) {
       L2Cache::Lines image = lines;
       image.first = static_cast<LineAddress>(lines.first + images.stride * k);
       machine_->gpu(0).touch(image, stored);

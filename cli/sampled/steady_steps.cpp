@@ -161,7 +161,7 @@ std::vector<PhaseRepeats> SteadySteps::repeats(const Mark& at) const {
 // Each flag that a turn counts: its GPU, and by how much.
 template <class Visit>
 void SteadySteps::for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const {
-  const bool folded = machine_->folded_gpus() > 0;
+  const bool folded = machine_->folded_gpus() > 0 && machine_->gpus() == 1;
   for (std::size_t i = 0; i < repeats.size(); ++i) {
     const std::uint32_t own = at.warps[i].gpu;
     for (const PhaseRepeats::Count& count : repeats[i].counts) {
@@ -170,7 +170,7 @@ void SteadySteps::for_each_count(const Mark& at, const std::vector<PhaseRepeats>
       } else if (count.target == Target::remote) {
         visit(machine_->stands_for(count.gpu), count.flag, count.by);
       } else if (folded) {  // all others' come, too
-        visit(own, count.flag, count.by * machine_->folded_gpus());
+        visit(own, count.flag, count.by * machine_->folded_gpus_of_node());
       } else {
         for (const GpuId gpu : machine_->members(count.gpu, GpuId{own})) visit(gpu.value, count.flag, count.by);
       }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -54,30 +55,28 @@ Program collectives_of(const Program& program) {
   return only;
 }
 
-// Ranks are asked what they store; on a ring, all come to all parts of a channel's share.
+// So many ranks are asked what they store; on a ring, all come to all parts of a channel's share.
 constexpr std::size_t kAskedRanks = 16;
 
-// What the fullest thread block of all ranks stores, as a share of their mean.
+// What the fullest thread block stores, of all ranks together, as a share of the mean: what a rank does on a block may
+// be another's on another one.
 double fullest_block(const CollectivePlan& plan) {
-  std::int64_t fullest = 0;
-  std::int64_t all = 0;
-  std::int64_t blocks = 0;
+  std::vector<std::int64_t> stored(plan.ranks.front().programs->blocks(), 0);
   for (std::size_t r = 0; r < std::min(plan.ranks.size(), kAskedRanks); ++r) {
     const ScriptedKernel& rank = plan.ranks[r];
     for (std::uint32_t block = 0; block < rank.programs->blocks(); ++block) {
-      std::int64_t lines = 0;
       for (std::uint32_t group = 0; group < rank.programs->groups(block); ++group) {
         const auto cursor = rank.programs->start(block, group);
         for (Phase phase; cursor->next(phase);) {
-          for (std::uint32_t s = 0; s < phase.store_count; ++s) lines += phase.stores[s].lines;
+          for (std::uint32_t s = 0; s < phase.store_count; ++s) stored.at(block) += phase.stores[s].lines;
         }
       }
-      fullest = std::max(fullest, lines);
-      all += lines;
-      ++blocks;
     }
   }
-  return all > 0 ? static_cast<double>(fullest * blocks) / static_cast<double>(all) : 1;
+  const auto all = std::accumulate(stored.begin(), stored.end(), std::int64_t{0});
+  const std::int64_t fullest = *std::ranges::max_element(stored);
+  return all > 0 ? static_cast<double>(fullest * static_cast<std::int64_t>(stored.size())) / static_cast<double>(all)
+                 : 1;
 }
 
 // A message of about as many bytes that all ranks have the same share of, and how they then are alike; none: not found.
@@ -223,9 +222,10 @@ void FoldedMachine::fold_collectives() {
     const std::uint32_t op = collective.members.front().second.value;
     const auto number = static_cast<std::uint16_t>(multicast_groups_.size());
     const RankSymmetry& by = *way++;
-    auto ranks = collective.plan.multicasts.size() > 1
+    const std::vector<GpuGroup>& multicasts = collective.plan.multicasts;
+    auto ranks = multicasts.size() > 1
                      ? std::nullopt
-                     : fold_ranks(collective.plan.ranks, by, number, by.per_node < by.ranks);
+                     : fold_ranks(collective.plan.ranks, by, number, by.per_node < by.ranks && multicasts.empty());
     if (!ranks) {
       why_not_ = fmt::format("the ranks of {} do different things", programs_.front().ops[op].name);
       return;

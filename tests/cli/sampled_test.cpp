@@ -104,6 +104,7 @@ TEST_F(Sampled, OneGpuOrNodeStandsForAllNodes) {
     const char* collective;
     const char* algorithm;
     const char* note;
+    std::uint32_t gpus = 8;
   } cases[] = {
       {R"("all_reduce", "bytes": 1048576)", R"("ring", "protocol": "Simple", "channels": 4)",
        "One GPU stands for all 8"},
@@ -111,13 +112,16 @@ TEST_F(Sampled, OneGpuOrNodeStandsForAllNodes) {
       {R"("all_reduce", "bytes": 1048576)", R"("ring", "protocol": "Simple", "channels": 1)", "4 GPUs stand for all 8"},
       {R"("all_reduce", "bytes": 1048576)", R"("hierarchical", "channels": 4)", "One GPU stands for all 8"},
       {R"("shift", "bytes": 262144)", R"("auto", "channels": 4)", "2 GPUs stand for all 8"},
+      {R"("all_reduce", "bytes": 1048576)", R"("double_binary_tree", "protocol": "Simple", "channels": 8)",
+       "One GPU stands for all 4", 4},
+      {R"("all_reduce", "bytes": 1048576)", R"("in_switch", "channels": 4)", "One GPU stands for all 4", 4},
       {R"("all_reduce", "bytes": 65536)", R"("tree", "channels": 4)", "Every GPU was simulated by itself"}};
-  for (const auto& [collective, algorithm, note] : cases) {
+  for (const auto& [collective, algorithm, note, gpus] : cases) {
     const std::string config =
         std::string(R"({"system": {"base": "hgx-h100-cluster", "max_gpus": 8, "gpu": {"compute_units": 24},
-      "network": {"cluster": {"gpus_per_node": 2, "nics_per_node": 2, "tree": {"radix": 16}}}}, "gpus": 8,
+      "network": {"cluster": {"gpus_per_node": 2, "nics_per_node": 2, "tree": {"radix": 16}}}},
       "workload": {"collective": )") +
-        collective + R"(}, "all_reduce": {"algorithm": )" + algorithm + "}}";
+        collective + R"(}, "all_reduce": {"algorithm": )" + algorithm + "}, \"gpus\": " + std::to_string(gpus) + "}";
     const Json cycle = run(config, "--fidelity cycle");
     const Json sampled = run(config, "--fidelity sampled");
     EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(note)) << config;
@@ -133,6 +137,19 @@ TEST_F(Sampled, OneGpuOrNodeStandsForAllNodes) {
           << link.at("name");
     }
   }
+}
+
+// A shift takes all of a node, so the trees of its sums do, too.
+TEST_F(Sampled, ANodeStandsForTwoWhereSomeCollectivesNeedAllOfIt) {
+  const std::string config = R"({"system": {"base": "hgx-h100-cluster", "max_gpus": 8, "gpu": {"compute_units": 24},
+    "network": {"cluster": {"gpus_per_node": 2, "nics_per_node": 2, "tree": {"radix": 16}}}}, "gpus": 4,
+    "workload": {"model": "attention", "sequence": 1024, "hidden": 512, "heads": 8, "causal": true},
+    "scheme": {"name": "ring_attention", "split": "striped"}, "all_reduce": {"algorithm": "in_switch"}})";
+  const Json cycle = run(config, "--fidelity cycle");
+  const Json sampled = run(config, "--fidelity sampled");
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("2 GPUs stand for all 4"));
+  expect_near(sampled, cycle, "/iteration/time_s", 0.02);
+  expect_near(sampled, cycle, "/iteration/backward_s", 0.03);
 }
 
 // Rails meet in spine switches that many nodes share; a ring stays on its rail.

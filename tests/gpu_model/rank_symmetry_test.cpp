@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "network/group_rings.h"
+#include "network/schedule_generators.h"
 
 namespace weft {
 namespace {
@@ -34,6 +35,36 @@ TEST(RankSymmetry, IsUndone) {
       const Renaming renaming(by, r);
       for (std::uint32_t x = 0; x < kRanks; ++x) EXPECT_EQ(renaming.rank_before(renaming.rank(x)), x);
       for (std::uint32_t b = 0; b < kBlocks; ++b) EXPECT_EQ(renaming.block_before(renaming.block(b)), b);
+    }
+  }
+}
+
+// Who is above whom in the tree of a block stays so.
+TEST(RankSymmetry, KeepsTheTwoTreesOverTwoNodes) {
+  constexpr std::uint32_t kTwoNodes = 2 * kPerNode;
+  constexpr std::uint32_t kChannels = 4 * kPerNode;
+  const RankSymmetry by{.ranks = kTwoNodes, .per_node = kPerNode, .two_trees = true, .trees_of_places = true};
+  ScheduleRequest request;
+  request.kind = CollectiveKind::all_reduce;
+  request.ranks = kTwoNodes;
+  request.ranks_per_node = kPerNode;
+  request.channels = kChannels;
+  request.bytes = 1 << 20;
+  const auto trees = make_double_binary_tree(request);
+  for (std::uint32_t r = 0; r < kTwoNodes; ++r) {
+    const Renaming renaming(by, r);
+    EXPECT_EQ(renaming.rank(0), r);
+    for (std::uint32_t x = 0; x < kTwoNodes; ++x) {
+      EXPECT_EQ(renaming.rank_before(renaming.rank(x)), x);
+      for (std::uint32_t b = 0; b < kChannels; ++b) {
+        EXPECT_EQ(renaming.block_before(renaming.block(b)), b);
+        for (std::uint32_t group = 0; group < 2; ++group) {
+          std::vector<std::uint32_t> renamed = trees->sends_to(x, b, group);
+          for (std::uint32_t& peer : renamed) peer = renaming.rank(peer);
+          EXPECT_EQ(renamed, trees->sends_to(renaming.rank(x), renaming.block(b), group))
+              << "renaming of " << r << ", rank " << x << ", block " << b << ", group " << group;
+        }
+      }
     }
   }
 }
