@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "network/schedule_generators.h"
+
 namespace weft {
 namespace {
 
@@ -21,6 +23,22 @@ TEST(BinaryTree, SecondTreeTurnsLeavesIntoInnerNodes) {
     }
     EXPECT_EQ(inner_twice, 0U) << ranks;
   }
+}
+
+// NCCL src/enqueue.cc, with a chain of 7 behind each of two nodes: a depth of 8.
+TEST(BinaryTree, PiecesOfTreesGetSmallerForTheirDepth) {
+  ScheduleRequest r{.ranks = 16, .channels = 16, .piece_bytes = 512 << 10, .pieces_per_chunk = 1, .ranks_per_node = 8};
+  const auto pieces = [&](std::int64_t bytes_of_channel, bool by_depth) {
+    r.bytes = bytes_of_channel * r.channels;
+    r.piece_by_depth = by_depth;
+    return make_double_binary_tree(r)->steps(0, 0, 0);
+  };
+  EXPECT_EQ(pieces(1 << 20, false), 2U);
+  EXPECT_EQ(pieces(128 << 10, true), 4U);   // of 32 KiB, fewer than 8
+  EXPECT_EQ(pieces(1 << 20, true), 16U);    // of 64 KiB, fewer than 8 a level
+  EXPECT_EQ(pieces(4 << 20, true), 32U);    // of 128 KiB, 4 a level
+  EXPECT_EQ(pieces(16 << 20, true), 64U);   // of 256 KiB, 8 a level
+  EXPECT_EQ(pieces(64 << 20, true), 128U);  // of 512 KiB
 }
 
 }  // namespace

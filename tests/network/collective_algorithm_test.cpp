@@ -177,26 +177,6 @@ TEST(CollectiveAlgorithmFormula, TreesSendTheMessageUpAndDownEachEdge) {
   }
 }
 
-// NCCL src/enqueue.cc, with a chain of 7 behind each of two nodes: a depth of 8.
-TEST(CollectiveAlgorithm, PiecesOfTreesGetSmallerForTheirDepth) {
-  ScheduleRequest r = request(Kind::all_reduce, 16, 0);
-  r.channels = 16;
-  r.piece_bytes = 512 << 10;
-  r.pieces_per_chunk = 1;
-  r.ranks_per_node = 8;
-  const auto pieces = [&](std::int64_t bytes_of_channel, bool by_depth) {
-    r.bytes = bytes_of_channel * r.channels;
-    r.piece_by_depth = by_depth;
-    return make_schedule(Algorithm::double_binary_tree, r)->steps(0, 0, 0);
-  };
-  EXPECT_EQ(pieces(1 << 20, false), 2U);
-  EXPECT_EQ(pieces(128 << 10, true), 4U);   // of 32 KiB, fewer than 8
-  EXPECT_EQ(pieces(1 << 20, true), 16U);    // of 64 KiB, fewer than 8 a level
-  EXPECT_EQ(pieces(4 << 20, true), 32U);    // of 128 KiB, 4 a level
-  EXPECT_EQ(pieces(16 << 20, true), 64U);   // of 256 KiB, 8 a level
-  EXPECT_EQ(pieces(64 << 20, true), 128U);  // of 512 KiB
-}
-
 TEST(CollectiveAlgorithmFormula, HalfAllReducesSendHalf) {
   for (const std::uint32_t ranks : {2U, 4U, 16U}) {
     for (const Algorithm algorithm : {Algorithm::ring, Algorithm::direct, Algorithm::halving_doubling}) {
