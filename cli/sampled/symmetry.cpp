@@ -131,7 +131,9 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     found = nearest(std::llround(static_cast<double>(bytes) * fullest_block(real)));
   }
   if (!found) found = nearest(bytes);
-  if (!found && why_not.empty()) why_not = fmt::format("the ranks of {} do different things", op.name);
+  if (!found && why_not.empty()) {
+    why_not = fmt::format("the ranks of {} do different things by {}", op.name, real.algorithm);
+  }
   return found;
 }
 
