@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/beside.h"
 #include "cli/collective_phases.h"
 #include "cli/counters.h"
 #include "cli/iteration_times.h"
@@ -82,7 +83,7 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
   }
 }
 
-void gather_gpus(const Machine& machine, RunResult& result) {
+void gather_gpus(const RunConfig& config, const Machine& machine, RunResult& result) {
   const double end = to_seconds(machine.end());
   for (std::uint32_t g = 0; g < machine.gpus(); ++g) {
     const Gpu& gpu = machine.gpu(g);
@@ -97,6 +98,7 @@ void gather_gpus(const Machine& machine, RunResult& result) {
     row.compute_unit_seconds_compute = gpu.statistics().unit_seconds_compute;
     row.compute_unit_seconds_communication = gpu.statistics().unit_seconds_communication;
     row.busy_fraction = end > 0 ? busy_seconds(result.operations, g) / end : 0;
+    row.beside = beside_results(config, gpu.residents());
     result.engine.memory_transactions += gpu.statistics().memory_transactions;
   }
 }
@@ -237,7 +239,8 @@ void gather(const RunConfig& config, const std::vector<Program>& programs, const
   gather_operations(programs, alone, machine, result);
   place_beside(collective_phases(scripts, machine), result.operations);
   gather_collectives(programs, scripts, machine, result);
-  gather_gpus(machine, result);
+  gather_gpus(config, machine, result);
+  note_beside(config, result);
   gather_network(config, machine, result);
   gather_counters(config, programs, machine, result);
   gather_iterations(config, programs, result);

@@ -1,19 +1,21 @@
 #include "cli/memory_check.h"
 
+#include "cli/beside.h"
 #include "gpu_model/collective_kernel.h"
 #include "workloads/memory_plan.h"
 
 namespace weft {
 
+std::int64_t library_buffer_bytes(const RunConfig& config) {
+  if (config.gpus < 2) return 0;
+  const auto& cluster = config.system.network.cluster;
+  const std::uint32_t per_node = !config.system.switch_reduce ? 0 : cluster ? cluster->gpus_per_node : config.gpus;
+  return communication_buffer_bytes(config.system.collectives, config.gpus, per_node);
+}
+
 void check_memory(const RunConfig& config, const std::vector<Program>& programs, RunResult& result) {
   result.gpus.resize(programs.size());
-  const auto gpus = static_cast<std::uint32_t>(programs.size());
-  const auto& cluster = config.system.network.cluster;
-  const std::int64_t buffers = gpus > 1 ? communication_buffer_bytes(config.system.collectives, gpus,
-                                                                     !config.system.switch_reduce ? 0
-                                                                     : cluster ? cluster->gpus_per_node
-                                                                               : gpus)
-                                        : 0;
+  const std::int64_t buffers = library_buffer_bytes(config) + beside_bytes(config);
   for (std::uint32_t g = 0; g < programs.size(); ++g) {
     result.gpus[g].id = g;
     if (programs[g].memory.empty()) continue;

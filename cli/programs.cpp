@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "cli/beside.h"
 #include "cli/collective_config.h"
 #include "cli/collective_times.h"
 #include "cli/sample_config.h"
@@ -247,6 +248,8 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
     }
   }
   fused_.emplace(config, programs, multicast_groups_, flags_);
+  beside_ = beside_kernels(config, flags_);
+  if (!beside_.empty()) stop_flag_ = flags_++;
   copies_.reserve(copies);
   for (std::size_t gpu = 0; gpu < programs.size(); ++gpu) {
     for (std::size_t op = 0; op < programs[gpu].ops.size(); ++op) {
@@ -266,6 +269,8 @@ std::vector<std::string> Scripts::notes() const {
 GpuWork Scripts::work(std::size_t gpu) const {
   GpuWork work{&(*programs_)[gpu], scripts_[gpu], flags_, host_, private_parts_};
   work.pushes = fused_->of(gpu);
+  for (const ScriptedKernel& kernel : beside_) work.residents.push_back(&kernel);
+  work.stop_flag = stop_flag_;
   return work;
 }
 

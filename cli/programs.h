@@ -50,12 +50,14 @@ class Scripts {
   HostSpec host_;
   PrivateParts private_parts_;
   std::uint32_t flags_ = 0;
+  std::uint32_t stop_flag_ = 0;  // of beside_
   std::vector<Collective> collectives_;
   std::vector<MulticastGroup> multicast_groups_;
   std::vector<AggregationGroup> aggregation_groups_;
   std::optional<FusedOutputs> fused_;
   std::map<std::string, std::uint32_t> fallen_back_;  // notes, and of how many collectives
   std::vector<ScriptedKernel> copies_;
+  std::vector<ScriptedKernel> beside_;
   std::vector<std::vector<const ScriptedKernel*>> scripts_;  // by GPU and op
   ScriptedKernel nothing_;
 };

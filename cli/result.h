@@ -33,6 +33,14 @@ struct CollectiveResult {
   double waiting_s = 0;  // from the first rank's kernel to the last one's
 };
 
+// Blocks beside the workload, on one GPU.
+struct BesideResult {
+  std::string work;
+  std::uint32_t blocks = 0;
+  std::int64_t loaded_bytes = 0, stored_bytes = 0;
+  double loaded_GBps = 0, stored_GBps = 0;  // until the workload was through
+};
+
 struct GpuResult {
   std::uint32_t id = 0;
   std::optional<std::int64_t> peak_memory_bytes;
@@ -41,6 +49,7 @@ struct GpuResult {
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_communication_bytes = 0;
   std::int64_t chunks_summed = 0, chunks_sent_again = 0;  // by routers, for this GPU
   double compute_unit_seconds_compute = 0, compute_unit_seconds_communication = 0, busy_fraction = 0;
+  std::vector<BesideResult> beside = {};
 };
 
 struct LinkResult {

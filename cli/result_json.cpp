@@ -94,6 +94,22 @@ Json collective_json(const CollectiveResult& collective) {
   return json;
 }
 
+template <class Items, class Convert>
+Json array_of(const Items& items, Convert convert) {
+  Json array = Json::array();
+  for (const auto& item : items) array.push_back(convert(item));
+  return array;
+}
+
+Json beside_json(const BesideResult& row) {
+  return {{"work", row.work},
+          {"blocks", row.blocks},
+          {"loaded_bytes", row.loaded_bytes},
+          {"stored_bytes", row.stored_bytes},
+          {"loaded_GBps", number(row.loaded_GBps)},
+          {"stored_GBps", number(row.stored_GBps)}};
+}
+
 Json gpu_json(const GpuResult& gpu) {
   Json memory;
   for (std::size_t i = 0; i < kMemoryClassCount; ++i) {
@@ -110,6 +126,7 @@ Json gpu_json(const GpuResult& gpu) {
   json["compute_unit_seconds"] = {{"compute", number(gpu.compute_unit_seconds_compute)},
                                   {"communication", number(gpu.compute_unit_seconds_communication)}};
   json["busy_fraction"] = number(gpu.busy_fraction);
+  if (!gpu.beside.empty()) json["beside"] = array_of(gpu.beside, beside_json);
   json["chunks_summed"] = gpu.chunks_summed;
   json["chunks_sent_again"] = gpu.chunks_sent_again;
   return json;
@@ -177,13 +194,6 @@ Json engine_json(const EngineResult& engine) {
   json["sampling_error_estimate"] = number(engine.sampling_error_estimate);
   json["peak_rss_bytes"] = engine.peak_rss_bytes;
   return json;
-}
-
-template <class Items, class Convert>
-Json array_of(const Items& items, Convert convert) {
-  Json array = Json::array();
-  for (const auto& item : items) array.push_back(convert(item));
-  return array;
 }
 
 }  // namespace

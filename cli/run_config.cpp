@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/beside.h"
 #include "cli/collective_config.h"
 #include "cli/config_paths.h"
 #include "cli/functional.h"
@@ -127,6 +128,7 @@ void experiment_fields(Fields& f, RunConfig& config) {
         parts.flag("links", config.private_parts.links, Presence::optional);
       },
       Presence::optional);
+  beside_fields(f, config.beside);
   f.maybe("functional", config.functional, [](auto& at, const char* key, FunctionalConfig& functional) {
     at.object(key, [&](auto& fields) {
       fields.choice("values", functional.values, value_set_table(), Presence::optional);
@@ -167,9 +169,9 @@ void read_nodes(JsonReader& top, RunConfig& config) {
 RunConfig read_run_config(const Json& document, const fs::path& file) {
   JsonReader top(document, file.string());
   // Asked for first, so that a misspelt key is named before what it leaves missing.
-  for (const char* key :
-       {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "private", "functional", "iterations",
-        "fidelity", "seed", "threads", "gpu", "network", "switch_reduce", "network_reduce", "collectives"}) {
+  for (const char* key : {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "private", "beside",
+                          "functional", "iterations", "fidelity", "seed", "threads", "gpu", "network", "switch_reduce",
+                          "network_reduce", "collectives"}) {
     static_cast<void>(top.has(key));
   }
   top.finish();
@@ -187,6 +189,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   load_algorithm(config, file);
   check_collectives(config, file.string());
   check_functional(config, file.string());
+  check_beside(config, file.string());
   config.resolved = resolve(config);
   config.sha256 = sha256(config.resolved.dump());
   return config;

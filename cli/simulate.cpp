@@ -79,7 +79,7 @@ void fit_kernels(const RunConfig& config, std::vector<Program>& programs, const 
 // Of programs that differ.
 bool samples_ranks_apart(const RunConfig& config) {
   return config.fidelity == Fidelity::sampled && std::holds_alternative<TraceWorkload>(config.workload) &&
-         config.collective.mover == Mover::compute_units && !config.functional;
+         config.collective.mover == Mover::compute_units && !config.functional && config.beside.empty();
 }
 
 // Whether kernels have recorded times that their demands are fitted to.

@@ -9,6 +9,7 @@
 
 #include "gpu_model/collective_kernel.h"
 #include "gpu_model/gpu_spec.h"
+#include "gpu_model/resident_blocks.h"
 #include "network/collective_spec.h"
 #include "network/network_spec.h"
 #include "network/value_sets.h"
@@ -116,7 +117,8 @@ struct RunConfig {
   std::string algorithm_file;  // all_reduce: of collective.user_algorithm; empty: none
   HostSpec host;
   std::optional<FunctionalConfig> functional;
-  PrivateParts private_parts;  // of communication: an experiment
+  PrivateParts private_parts;        // of communication: an experiment
+  std::vector<ResidentSpec> beside;  // blocks on every GPU, beside the workload
   std::uint32_t iterations = 1;
   Fidelity fidelity = Fidelity::cycle;
   std::uint32_t threads = 1;

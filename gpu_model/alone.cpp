@@ -179,6 +179,7 @@ CalibrationSummary summarise(std::span<const Program> programs, const std::vecto
 UndisturbedRun run_without_communication(const GpuWork& work, const GpuSpec& spec, std::int64_t& transactions) {
   const ScriptedKernel nothing;
   GpuWork quiet = work;
+  quiet.residents.clear();
   const std::vector<ProgramOp>& ops = work.program->ops;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (ops[i].kind == ProgramOpKind::collective) quiet.scripts[i] = &nothing;

@@ -47,8 +47,9 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
       device_latency_(clock_.to_subcycles(spec.launch.device_latency)),
       graph_node_(work.host.cuda_graph ? clock_.to_subcycles(spec.launch.graph_node) : device_latency_),
       flags_(work.flags),
-      ledgers_(work.program->ops.size()),
-      parts_left_(work.program->ops.size(), 0) {
+      ledgers_(work.program->ops.size() + work.residents.size()),
+      parts_left_(work.program->ops.size() + work.residents.size(), 0),
+      residents_(work.residents.size()) {
   first_acknowledgement_.fill(kNoAcknowledgement);
   const SubCycle slice_time = cycles(static_cast<double>(kLineBytes) / spec.l2.bytes_per_cycle);
   response_latency_ = hit_latency(spec) - request_latency_ - slice_time;
@@ -93,6 +94,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   // A GPU that never talks needs no short windows; progress is reported between windows, so they are not endless.
   collective_notice_ = talks ? clock_.to_time(notice + std::min(device_latency_, graph_node_)) : microseconds(20);
   if (work.from == nullptr) {
+    start_residents();
     if (const auto first = frontend_.first_step()) push_control(*first, GpuEvent{.kind = EventKind::host_step});
     return;
   }

@@ -15,6 +15,7 @@
 #include "gpu_model/l2_cache.h"
 #include "gpu_model/link_ports.h"
 #include "gpu_model/phase_repeats.h"
+#include "gpu_model/resident_blocks.h"
 #include "gpu_model/told_lines.h"
 #include "gpu_model/unit.h"
 #include "gpu_model/wave_skip.h"
@@ -39,6 +40,7 @@ class Gpu final : public Chip {
   [[nodiscard]] const std::vector<OpTimes>& times() const { return frontend_.all_times(); }
   [[nodiscard]] const KernelLedger& ledger(OpId op) const { return ledgers_[op.value]; }
   [[nodiscard]] const GpuStatistics& statistics() const { return statistics_; }
+  [[nodiscard]] const std::vector<ResidentTraffic>& residents() const { return residents_; }
   [[nodiscard]] HbmBytes hbm_bytes() const;
   [[nodiscard]] HbmOverTime hbm_over_time() const;
   [[nodiscard]] const L2Cache& l2() const { return l2_; }
@@ -53,23 +55,9 @@ class Gpu final : public Chip {
   // Between two windows: the agent goes on by so many rounds that are left out; and so much time for all of them.
   void leave_out(std::uint32_t agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);
   void leave_out(SubCycle time);
-  // Nothing of the host is due, and all that runs are collectives and kernels in the middle: how many phases each group
-  // of warps of the collectives has been through. False: not so.
-  struct Steps {
-    std::uint32_t agent = 0;
-    double phases = 0;  // the one that it is in counts in part
-  };
-  [[nodiscard]] bool stepping(std::vector<Steps>& found) const;
-  // And how far the kernels are.
-  struct KernelWork {
-    std::uint32_t slot = 0;          // in running_
-    std::uint32_t sequence = 0;      // of its launch
-    std::uint32_t rounds = 1;        // of a block
-    std::uint64_t resident = 0;      // blocks that run
-    std::uint64_t blocks_ahead = 0;  // that have no place yet
-    double done = 0;                 // rounds
-    double turn = 0;                 // rounds after which it is worth looking again
-  };
+  // Nothing of the host is due, and all that runs are collectives and kernels in the middle: how far the collectives
+  // are. False: not so. And how far the kernels are.
+  [[nodiscard]] bool stepping(std::vector<CollectiveSteps>& found) const;
   [[nodiscard]] bool working(std::vector<KernelWork>& found) const;
   void note_rounds();  // how fast each block goes is counted from here on
   double share_rounds(std::uint32_t slot, double rounds);
@@ -116,7 +104,7 @@ class Gpu final : public Chip {
   void host_step();
   void start_op(OpId op);
   void start_kernel(OpId op, const ScriptedKernel* script);
-  [[nodiscard]] SubCycle lasts_of(OpId op) const { return work_.lasts.empty() ? 0 : work_.lasts[op.value]; }
+  [[nodiscard]] SubCycle lasts_of(OpId op) const { return op.value < work_.lasts.size() ? work_.lasts[op.value] : 0; }
   [[nodiscard]] const PushedOutput* pushed_by(OpId op) const {
     return work_.pushes.empty() || ports_.empty() ? nullptr : work_.pushes[op.value];
   }
@@ -129,6 +117,12 @@ class Gpu final : public Chip {
   void end_kernel_if_drained(std::uint32_t kernel);
   void remote_stores_done(std::uint32_t count, SubCycle when);
   void account_unit(std::uint32_t unit);
+
+  // gpu_residents.cpp: blocks that stay beside all operations; their numbers follow those of operations
+  [[nodiscard]] bool is_resident(OpId op) const { return op.value >= work_.program->ops.size(); }
+  void start_residents();
+  bool resident_stays(const Agent& agent);
+  void stop_residents_if_done();
 
   [[nodiscard]] bool only_collectives() const;
   [[nodiscard]] bool settled() const;                  // gpu_company.cpp
@@ -280,6 +274,7 @@ class Gpu final : public Chip {
   SubCycle sram_free_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
+  std::vector<ResidentTraffic> residents_;
   std::optional<WaveSkip> waves_;       // of the kernel that runs by itself: whole waves,
   std::optional<WaveSkip> rounds_;      // and rounds of those that run
   std::uint64_t rounds_done_ = 0;       // since it does

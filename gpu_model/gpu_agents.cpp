@@ -34,7 +34,8 @@ bool Gpu::flags_counted(std::uint32_t index) {
     --phase.wait_count;
   }
   if (phase.delay > 0) {
-    agents_[index].begins = now() + phase.delay;
+    SubCycle& begins = agents_[index].begins;
+    begins = phase.delay_from_start ? std::max(now(), begins + phase.delay) : now() + phase.delay;
     phase.delay = 0;
     push(agents_[index].begins, GpuEvent{.kind = EventKind::resume, .agent = index});
   }
@@ -92,6 +93,10 @@ bool Gpu::finish_phase(std::uint32_t index) {
   for (std::uint32_t i = 0; i < agents_[index].phase.post_count; ++i) post(index, agents_[index].phase.posts[i]);
   Agent& agent = agents_[index];
   ++agent.phase_index;
+  if (is_resident(running_[agent.kernel].op) && !resident_stays(agent)) {
+    finish_agent(index);
+    return false;
+  }
   if (agent.cursor != nullptr) {
     agent.phase = Phase{};
     if (!agent.cursor->next(agent.phase)) {

@@ -14,6 +14,7 @@ constexpr SubCycle kBlockStart = kCycle;
 void Gpu::host_step() {
   const auto issue = frontend_.step(now());
   if (!issue) return;
+  stop_residents_if_done();
   if (issue->op) push_control(issue->arrives, GpuEvent{.kind = EventKind::op_arrives, .agent = issue->op->value});
   if (issue->next_step) push_control(*issue->next_step, GpuEvent{.kind = EventKind::host_step});
 }
@@ -27,6 +28,11 @@ void Gpu::make_ready(OpId op) {
 }
 
 void Gpu::start_op(OpId op) {
+  if (is_resident(op)) {
+    parts_left_[op.value] = 1;
+    start_kernel(op, work_.residents[op.value - work_.program->ops.size()]);
+    return;
+  }
   frontend_.times(op).start = now() + skipped_.at;
   const bool is_kernel = frontend_.program().ops[op.value].kind == ProgramOpKind::kernel;
   const ScriptedKernel* script = is_kernel ? nullptr : work_.scripts[op.value];
@@ -60,27 +66,27 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
     slot = free_running_.back();
     free_running_.pop_back();
   }
-  const ProgramOp& described = frontend_.program().ops[op.value];
+  const ProgramOp* described = is_resident(op) ? nullptr : &frontend_.program().ops[op.value];
   RunningKernel& kernel = running_[slot];
   kernel = RunningKernel{};
   kernel.op = op;
   kernel.start = now();
   kernel.left_out_before = skipped_.at;
   kernel.sequence = launches_++;
-  kernel.priority = frontend_.program().priorities[described.stream.value];
+  if (described != nullptr) kernel.priority = frontend_.program().priorities[described->stream.value];
   const SubCycle lasts = lasts_of(op);
   if (script == nullptr && lasts > 0) {
     kernel.blocks = 0;
   } else if (script == nullptr) {
     kernel.pushed = pushed_by(op);
     if (kernel.pushed != nullptr) pushing_.push_back(slot);
-    kernel.program.emplace(described.kernel, spec_, described.name, kernel.pushed);
+    kernel.program.emplace(described->kernel, spec_, described->name, kernel.pushed);
     kernel.needs = kernel.program->needs();
     kernel.blocks = kernel.program->blocks();
     kernel.cluster_blocks = kernel.program->cluster_blocks();
   } else {
     kernel.script = script;
-    kernel.communication = described.kind == ProgramOpKind::collective;
+    kernel.communication = described == nullptr || described->kind == ProgramOpKind::collective;
     kernel.executor = script->executor;
     kernel.on_units =
         script->executor == Executor::compute_units && !(kernel.communication && work_.private_parts.compute_units);
@@ -107,7 +113,7 @@ void Gpu::end_op(std::uint32_t slot) {
   running_[slot].program.reset();
   free_running_.push_back(slot);
   if (work_.skip_waves && active_.size() == 1) watch_waves(running_[active_.front()]);  // by itself from now on
-  if (--parts_left_[op.value] > 0) return;
+  if (--parts_left_[op.value] > 0 || is_resident(op)) return;
   if (running_[slot].communication || running_[slot].pushed != nullptr) --collectives_;
   ready_.clear();
   if (frontend_.completed(op, now() + skipped_.at, ready_)) {
@@ -115,6 +121,7 @@ void Gpu::end_op(std::uint32_t slot) {
     push_control(now() + clock_.to_subcycles(spec_.launch.host_to_device), GpuEvent{.kind = EventKind::host_step});
   }
   for (const OpId next : ready_) make_ready(next);
+  stop_residents_if_done();
 }
 
 // Breadth first: one block a unit and pass, as long as one fits anywhere.
@@ -266,19 +273,6 @@ void Gpu::end_kernel_if_drained(std::uint32_t slot) {
   kernel.flushes = remote_stores_;
   kernel.last_acknowledge = drained;
   flushing_.push_back(slot);
-}
-
-// Which stores an acknowledgement is for is not told apart: the fence is over when as many are done as were issued
-// before it.
-void Gpu::remote_stores_done(std::uint32_t count, SubCycle when) {
-  remote_acknowledged_ += count;
-  while (!flushing_.empty() && running_[flushing_.front()].flushes <= remote_acknowledged_) {
-    const RunningKernel& kernel = running_[flushing_.front()];
-    const SubCycle end = std::max(kernel.last_acknowledge, when);
-    ledgers_[kernel.op.value].held_by_links += static_cast<double>(end - kernel.last_acknowledge);
-    push_control(end, GpuEvent{.kind = EventKind::op_ends, .agent = flushing_.front()});
-    flushing_.erase(flushing_.begin());
-  }
 }
 
 void Gpu::account_unit(std::uint32_t index) {

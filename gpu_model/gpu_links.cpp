@@ -214,4 +214,17 @@ std::uint32_t Gpu::keep(const Packet& packet) {
   return place;
 }
 
+// Which stores an acknowledgement is for is not told apart: the fence is over when as many are done as were issued
+// before it.
+void Gpu::remote_stores_done(std::uint32_t count, SubCycle when) {
+  remote_acknowledged_ += count;
+  while (!flushing_.empty() && running_[flushing_.front()].flushes <= remote_acknowledged_) {
+    const RunningKernel& kernel = running_[flushing_.front()];
+    const SubCycle end = std::max(kernel.last_acknowledge, when);
+    ledgers_[kernel.op.value].held_by_links += static_cast<double>(end - kernel.last_acknowledge);
+    push_control(end, GpuEvent{.kind = EventKind::op_ends, .agent = flushing_.front()});
+    flushing_.erase(flushing_.begin());
+  }
+}
+
 }  // namespace weft

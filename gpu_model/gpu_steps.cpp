@@ -6,7 +6,7 @@
 
 namespace weft {
 
-bool Gpu::stepping(std::vector<Steps>& found) const {
+bool Gpu::stepping(std::vector<CollectiveSteps>& found) const {
   if (!settled()) return false;
   for (std::uint32_t i = 0; i < agents_.size(); ++i) {
     const Agent& agent = agents_[i];

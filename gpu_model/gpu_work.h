@@ -33,6 +33,9 @@ struct GpuWork {
   std::vector<SubCycle> lasts = {};
   // By op, empty: none. What kernels push to switches, where the GPU has links; else they store it.
   std::vector<const PushedOutput*> pushes = {};
+  // Blocks that stay from the beginning until all operations have ended, which then is counted at the flag.
+  std::vector<const ScriptedKernel*> residents = {};
+  std::uint32_t stop_flag = 0;
 };
 
 // What communication held a kernel up with, booked while it ran: subcycles.
@@ -47,6 +50,22 @@ struct KernelLedger {
   double held_by_pipe = 0;   // for rounds of communication there
   double held_by_links = 0;  // at the kernel's end, for communication's stores to other GPUs
   bool displaced = false;    // a block of a collective kept one from a unit
+};
+
+// How many phases a group of warps of a collective has been through.
+struct CollectiveSteps {
+  std::uint32_t agent = 0;
+  double phases = 0;  // the one that it is in counts in part
+};
+// How far a kernel is.
+struct KernelWork {
+  std::uint32_t slot = 0;          // among those that run
+  std::uint32_t sequence = 0;      // of its launch
+  std::uint32_t rounds = 1;        // of a block
+  std::uint64_t resident = 0;      // blocks that run
+  std::uint64_t blocks_ahead = 0;  // that have no place yet
+  double done = 0;                 // rounds
+  double turn = 0;                 // rounds after which it is worth looking again
 };
 
 struct GpuStatistics {

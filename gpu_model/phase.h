@@ -83,6 +83,7 @@ struct Phase {
   bool barrier = false;                       // the warps meet: a round begins when the one before is through
   SubCycle fence = 0;                         // what a fence before the posts takes once the phase's stores are done
   SubCycle delay = 0;                         // from the last flag waited for to the first load: a command's start
+  bool delay_from_start = false;              // delay counts from the beginning of the last phase that had one: a pace
   bool fenced = true;                         // false: the posts do not wait for the stores
   std::array<FlagWait, kMaxWaits> waits{};    // before the first round
   std::array<FlagPost, kMaxPosts> posts{};    // after the last round

@@ -10,6 +10,7 @@ namespace weft {
 
 std::string why_not_sampled(const RunConfig& config, const std::vector<Program>& programs) {
   if (config.functional) return "values travel";
+  if (!config.beside.empty()) return "blocks stand beside the workload";
   return why_programs_differ(programs);
 }
 

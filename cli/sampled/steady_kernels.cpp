@@ -10,15 +10,15 @@ namespace {
 // Blocks that are within this share of a wave of whole waves are those: blocks that began together stay together.
 constexpr double kNearWave = 0.1;
 
-double rounds_of_wave(const Gpu::KernelWork& kernel) { return static_cast<double>(kernel.resident) * kernel.rounds; }
+double rounds_of_wave(const KernelWork& kernel) { return static_cast<double>(kernel.resident) * kernel.rounds; }
 }  // namespace
 
 bool SteadyKernels::mark(Mark& found) const {
-  std::vector<Gpu::KernelWork> works;
+  std::vector<KernelWork> works;
   for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
     works.clear();
     if (!machine_->gpu(g).working(works)) return false;
-    for (const Gpu::KernelWork& work : works) found.push_back({g, work});
+    for (const KernelWork& work : works) found.push_back({g, work});
   }
   return true;
 }
@@ -31,7 +31,7 @@ bool SteadyKernels::same(const Mark& a, const Mark& b) {
 
 bool SteadyKernels::turned(const Mark& from, const Mark& to, bool waves) {
   for (std::size_t i = 0; i < to.size(); ++i) {
-    const Gpu::KernelWork& at = to[i].at;
+    const KernelWork& at = to[i].at;
     if (at.resident > 0 && at.done - from[i].at.done < (waves ? std::max(at.turn, rounds_of_wave(at)) : at.turn)) {
       return false;
     }

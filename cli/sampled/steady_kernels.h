@@ -14,7 +14,7 @@ class SteadyKernels {
  public:
   struct Kernel {
     std::uint32_t gpu = 0;
-    Gpu::KernelWork at;
+    KernelWork at;
   };
   using Mark = std::vector<Kernel>;
 
@@ -43,7 +43,7 @@ class SteadyKernels {
  private:
   struct Going {
     std::uint32_t gpu = 0;
-    Gpu::KernelWork at;
+    KernelWork at;
     double rate = 0;  // rounds in a second
     bool in_waves = false;
   };

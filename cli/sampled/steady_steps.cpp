@@ -63,11 +63,11 @@ SteadySteps::SteadySteps(Machine& machine)
 std::optional<SteadySteps::Mark> SteadySteps::mark(Time now) const {
   const Gpu& first = machine_->gpu(0);
   Mark mark{now + first.clock().to_time(first.skipped().at), {}, {}};
-  std::vector<Gpu::Steps> found;
+  std::vector<CollectiveSteps> found;
   for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
     found.clear();
     if (!machine_->gpu(g).stepping(found)) return std::nullopt;
-    for (const Gpu::Steps& steps : found) mark.warps.push_back({g, steps});
+    for (const CollectiveSteps& steps : found) mark.warps.push_back({g, steps});
   }
   if (!kernels_.mark(mark.kernels) || (mark.warps.empty() && mark.kernels.empty())) return std::nullopt;
   return mark;

@@ -27,7 +27,7 @@ class SteadySteps {
  private:
   struct Warps {
     std::uint32_t gpu = 0;
-    Gpu::Steps at;
+    CollectiveSteps at;
   };
   struct Mark {
     Time when;  // with what was left out
