@@ -27,7 +27,10 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
   quiet.run(stage(0.2, 0.5, "without communication"));
   RegimeLab lab(config, programs, &scripts);
   SampledTimeline timeline(config, programs.front(), true, memory, lab);
-  timeline.run(stage(0.5, 1, "simulating"));
+  const auto one_by_one = [&] { return lab.why_not_folded() && !lab.why_not_folded()->empty() && programs.size() > 1; };
+  timeline.run(!progress ? std::function<void(double)>() : [&](double share) {
+    progress(0.5 + 0.5 * share, one_by_one() ? "simulating every GPU by itself" : "simulating");
+  });
   gather_sampled(config, programs, scripts, fits, quiet, timeline, result);
 
   const double end = to_seconds(timeline.clock().to_time(timeline.end()));
