@@ -62,6 +62,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
   CLI::App app("Measures on one GPU what a collective's thread blocks do to kernels beside them.");
   app.add_option("--suite", suite, "What to measure")
       ->check(CLI::IsMember({"pairs", "units", "drain", "machine", "describe", "all"}))
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->capture_default_str();
   app.add_flag("--list", options.list, "Names of victims and aggressors; needs no GPU");
   app.add_flag("--dry-run", options.dry_run, "What would be measured and how long it takes; needs no GPU");

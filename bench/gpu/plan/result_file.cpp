@@ -10,7 +10,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kSchema = "weft-overlap/1";
-constexpr const char* kLists[] = {"victims", "aggressors", "pairs", "units", "drain"};
+constexpr const char* kLists[] = {"victims", "aggressors", "pairs", "units", "drain", "left_out"};
 
 bool same_keys(const json& item, const json& keys) {
   for (const auto& [name, value] : keys.items()) {

@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "bench/gpu/device/running_aggressor.h"
+#include "bench/gpu/device/small_kernels.h"
+#include "bench/gpu/plan/statistics.h"
+#include "bench/gpu/suites/victim_run.h"
+
+namespace weft::gpu_probe {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMostTimings = 64;
+constexpr int kCalibrations = 20;
+
+class PairSuite {
+ public:
+  explicit PairSuite(Session& session)
+      : session_(session), gpu_(session.gpu), aggressors_(session.gpu), victims_(session), timer_(kMostTimings) {}
+
+  void run() {
+    warm_up();
+    for (const VictimPlan& plan : plan_pairs(session_.options.selection)) {
+      VictimPlan missing{plan.victim, {}};
+      for (const Aggressor* aggressor : plan.aggressors) {
+        if (session_.results.find("pairs", keys(plan, *aggressor)) == nullptr) missing.aggressors.push_back(aggressor);
+      }
+      if (missing.aggressors.empty()) continue;
+      if (session_.is_over()) return;
+      run_victim(missing);
+    }
+  }
+
+ private:
+  static json keys(const VictimPlan& plan, const Aggressor& aggressor) {
+    return {{"victim", plan.victim->name}, {"aggressor", aggressor.name}};
+  }
+
+  // Clocks rise and code is loaded.
+  void warm_up() {
+    for (const Aggressor& aggressor : core_aggressors()) {
+      aggressors_.start(aggressor);
+      aggressors_.begin_count();
+      aggressors_.end_count();
+      check(cudaStreamSynchronize(gpu_.compute()), "warming up");
+      aggressors_.stop();
+    }
+  }
+
+  void run_victim(const VictimPlan& plan) {
+    const auto victim = victims_.prepare(*plan.victim);
+    if (!victim) return;
+    const std::vector<double> first = time_victim(gpu_, timer_, *victim, kCalibrations, 1);
+    const Repetitions r = repetitions(summarize(first).median, session_.options.pair_ms);
+    json item = describe(*plan.victim);
+    item["alone_us"] = summarize(time_victim(gpu_, timer_, *victim, kCalibrations, r.launches));
+    item["launches"] = r.launches;
+    session_.results.put("victims", {{"name", plan.victim->name}}, item);
+    std::printf("%s: %.1f us, %zu aggressors\n", plan.victim->name.c_str(), item["alone_us"]["median"].get<double>(),
+                plan.aggressors.size());
+    std::fflush(stdout);
+    for (const Aggressor* aggressor : plan.aggressors) {
+      if (session_.is_over()) return;
+      try {
+        describe_once(*aggressor);
+        session_.results.put("pairs", keys(plan, *aggressor), measure(*victim, *aggressor, r));
+      } catch (const std::runtime_error& error) {
+        std::fprintf(stderr, "%s beside %s: %s\n", plan.victim->name.c_str(), aggressor->name.c_str(), error.what());
+        recover();
+      }
+    }
+  }
+
+  // A pair that failed costs no other, unless the device is lost.
+  void recover() {
+    aggressors_.stop();
+    check(cudaDeviceSynchronize(), "after a failed pair");
+  }
+
+  static json describe(const Victim& victim) {
+    json operators = json::array();
+    for (const Step& step : victim.steps) {
+      const Operator op = operator_of(step);
+      operators.push_back({{"name", op.name}, {"inputs", op.inputs}, {"type", op.type}});
+    }
+    return {{"class", victim.kernel_class}, {"half", to_string(victim.half)}, {"operators", operators}};
+  }
+
+  void describe_once(const Aggressor& aggressor) {
+    const json name{{"name", aggressor.name}};
+    if (!described_.insert(aggressor.name).second || session_.results.find("aggressors", name) != nullptr) return;
+    aggressors_.start(aggressor);
+    aggressors_.begin_count();
+    check(cudaStreamSynchronize(gpu_.compute()), "counting");
+    std::this_thread::sleep_for(std::chrono::milliseconds(aggressor.kind == AggressorKind::copy_engine ? 30 : 5));
+    aggressors_.end_count();
+    check(cudaStreamSynchronize(gpu_.compute()), "counting");
+    aggressors_.stop();
+    const Rates rates = aggressors_.rates();
+    json item = gpu_probe::describe(aggressor);
+    item["alone"] = {{"read_GBps", rates.read_GBps}, {"written_GBps", rates.written_GBps}};
+    session_.results.put("aggressors", name, item);
+  }
+
+  json measure(VictimRun& victim, const Aggressor& aggressor, const Repetitions& r) {
+    std::vector<double> alone, beside, read, written, clocks;
+    const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    for (int round = 0; round < r.rounds; ++round) {
+      append(alone, time_victim(gpu_, timer_, victim, r.per_round, r.launches));
+      aggressors_.start(aggressor);
+      append(beside, time_victim(gpu_, timer_, victim, r.per_round, r.launches,
+                                 [&](bool begins) { begins ? aggressors_.begin_count() : aggressors_.end_count(); }));
+      aggressors_.stop();
+      const Rates rates = aggressors_.rates();
+      read.push_back(rates.read_GBps);
+      written.push_back(rates.written_GBps);
+      clocks.push_back(aggressors_.sm_clock_MHz());
+    }
+    if (aggressor.blocks == 0) clocks = {gpu_.sm_clock_MHz()};
+    json item = gpu_.now();
+    item["alone_us"] = summarize(alone);
+    item["beside_us"] = summarize(beside);
+    item["aggressor_read_GBps"] = summarize(read).median;
+    item["aggressor_written_GBps"] = summarize(written).median;
+    item["aggressor_units"] = aggressors_.units();
+    item["sm_clock_MHz"] = summarize(clocks).median;
+    return item;
+  }
+
+  Session& session_;
+  Gpu& gpu_;
+  AggressorBench aggressors_;
+  VictimBench victims_;
+  Timer timer_;
+  std::set<std::string> described_;
+};
+
+}  // namespace
+
+void run_pairs(Session& session) { PairSuite(session).run(); }
+
+}  // namespace weft::gpu_probe
