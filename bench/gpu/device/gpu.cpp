@@ -29,9 +29,8 @@ Gpu::Gpu(const std::vector<std::filesystem::path>& libraries) {
     throw NoGpu(cudaGetErrorString(found));
   check(found, "cudaGetDeviceCount");
   if (devices == 0) throw NoGpu("the driver tells of none");
-  check(cudaSetDevice(0), "cudaSetDevice");
-  // Waits are long: the host's core is for the copy engines' feeder, too.
   check(cudaSetDeviceFlags(cudaDeviceScheduleSpin | cudaDeviceMapHost), "cudaSetDeviceFlags");
+  check(cudaSetDevice(0), "cudaSetDevice");
   units_ = attribute(cudaDevAttrMultiProcessorCount);
   l2_bytes_ = static_cast<std::size_t>(attribute(cudaDevAttrL2CacheSize));
   int lowest = 0, highest = 0;

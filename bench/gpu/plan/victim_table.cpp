@@ -1,3 +1,4 @@
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "bench/gpu/plan/victims.h"
@@ -140,6 +141,15 @@ const char* to_string(Half half) { return half == Half::fit ? "fit" : "predict";
 const std::vector<Victim>& victims() {
   static const std::vector<Victim> kVictims = make();
   return kVictims;
+}
+
+nlohmann::json description(const Victim& victim) {
+  nlohmann::json operators = nlohmann::json::array();
+  for (const Step& step : victim.steps) {
+    const Operator op = operator_of(step);
+    operators.push_back({{"name", op.name}, {"inputs", op.inputs}, {"type", op.type}});
+  }
+  return {{"class", victim.kernel_class}, {"half", to_string(victim.half)}, {"operators", operators}};
 }
 
 double estimated_us(const Victim& victim) {

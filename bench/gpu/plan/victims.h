@@ -1,6 +1,7 @@
 // The compute kernels that are measured, alone and beside a collective's blocks.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,9 @@ struct Victim {
 };
 
 [[nodiscard]] const std::vector<Victim>& victims();
+
+// Class, half and operators, as the results have them.
+[[nodiscard]] nlohmann::json description(const Victim& victim);
 
 [[nodiscard]] double estimated_us(const Victim& victim);
 [[nodiscard]] bool needs(const Victim& victim, Library library);

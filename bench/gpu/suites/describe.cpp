@@ -25,11 +25,12 @@ json kernel_json(const KernelRecord& k, std::size_t op, double alone_us) {
           {"alone_us", alone_us}};
 }
 
-// Kernels of one step, in order; each launch of the step makes as many.
+// Kernels of one step, in order, without memsets; each launch of the step makes as many.
 json kernels_of_step(VictimRun& victim, std::size_t step, KernelRecorder& recorder, cudaStream_t stream) {
   static_cast<void>(recorder.take());
   for (std::size_t i = 0; i < kLaunches; ++i) victim.launch_step(step, stream);
-  const std::vector<KernelRecord> records = recorder.take();
+  std::vector<KernelRecord> records = recorder.take();
+  std::erase_if(records, [](const KernelRecord& record) { return record.name == "Memset"; });
   const std::size_t kernels = records.size() / kLaunches;
   json out = json::array();
   for (std::size_t k = 0; k < kernels; ++k) {
@@ -65,8 +66,9 @@ void run_describe(Session& session) {
         for (json& kernel : kernels_of_step(*run, step, *recorder, session.gpu.compute()))
           kernels.push_back(std::move(kernel));
       }
-      session.results.put("victims", keys,
-                          {{"class", victim.kernel_class}, {"half", to_string(victim.half)}, {"kernels", kernels}});
+      json item = description(victim);
+      item["kernels"] = kernels;
+      session.results.put("victims", keys, item);
     }
   }
   record_drain(session, *recorder);

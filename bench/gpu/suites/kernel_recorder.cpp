@@ -37,9 +37,10 @@ KernelRecord kernel_record(const CUpti_ActivityKernel10& a) {
   out.block[0] = a.blockX;
   out.block[1] = a.blockY;
   out.block[2] = a.blockZ;
-  out.cluster[0] = a.clusterX;
-  out.cluster[1] = a.clusterY;
-  out.cluster[2] = a.clusterZ;
+  // 0 where the launch names none.
+  out.cluster[0] = std::max(a.clusterX, 1u);
+  out.cluster[1] = std::max(a.clusterY, 1u);
+  out.cluster[2] = std::max(a.clusterZ, 1u);
   out.registers = a.registersPerThread;
   out.shared_memory_bytes = a.staticSharedMemory + a.dynamicSharedMemory;
   out.start_ns = a.start;

@@ -16,7 +16,7 @@ namespace weft::gpu_probe {
 struct KernelRecord {
   std::string name;  // demangled; "Memset" for a memset
   int grid[3] = {}, block[3] = {};
-  std::uint32_t cluster[3] = {};
+  std::uint32_t cluster[3] = {1, 1, 1};
   int registers = 0, shared_memory_bytes = 0;
   std::uint64_t bytes = 0;  // of a memset
   std::uint64_t start_ns = 0, end_ns = 0;

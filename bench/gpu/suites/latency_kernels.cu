@@ -18,6 +18,17 @@ __device__ __forceinline__ unsigned load_l2(const unsigned* from) {
   return v;
 }
 
+// Instructions issue in order, so what comes next waits for this one's operand. No line holds that value.
+__device__ __forceinline__ void wait_for(unsigned loaded) {
+  asm volatile(
+      "{\n"
+      ".reg .pred never;\n"
+      "setp.eq.u32 never, %0, 0x9e3779b9;\n"
+      "@never trap;\n"
+      "}" ::"r"(loaded)
+      : "memory");
+}
+
 __global__ void make_chain_kernel(unsigned* lines, const unsigned* next, std::size_t count) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < count) lines[i * kWordsPerLine] = next[i];
@@ -39,15 +50,14 @@ __global__ void chase_kernel(const unsigned* lines, int warm_steps, int steps, u
   out[2] = line;
 }
 
-__global__ void line_latencies_kernel(const unsigned* lines, int count, unsigned unit, unsigned short* cycles) {
-  if (unit_id() != unit || threadIdx.x != 0) return;
-  unsigned kept = 0;
+__global__ void line_latencies_kernel(const unsigned* lines, int count, unsigned unit, unsigned* claimed,
+                                      unsigned short* cycles) {
+  if (threadIdx.x != 0 || unit_id() != unit || atomicExch(claimed, 1u) != 0) return;
   for (int pass = 0; pass < 3; ++pass) {
     for (int i = 0; i < count; ++i) {
       const unsigned long long begin = now_cycles();
-      // The next address depends on what was loaded, so the clock is read after it came.
-      kept = load_l2(lines + (static_cast<std::size_t>(i) + (kept & 0)) * kWordsPerLine) & 0u;
-      const unsigned long long end = now_cycles() + kept;
+      wait_for(load_l2(lines + static_cast<std::size_t>(i) * kWordsPerLine));
+      const unsigned long long end = now_cycles();
       cycles[i] = static_cast<unsigned short>(min(end - begin, 65535ull));
     }
   }
@@ -86,13 +96,11 @@ void launch_chase(const unsigned* lines, int warm_steps, int steps, bool l1, uns
   check_launch("chase_kernel");
 }
 
-void launch_line_latencies(const unsigned* lines, int count, unsigned unit, int units, unsigned short* cycles,
-                           cudaStream_t stream) {
-  // One block takes a whole unit, so that there is one on the unit asked for.
-  constexpr int kSharedBytes = 200 << 10;
-  check(cudaFuncSetAttribute(line_latencies_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
-        "dynamic shared memory of line_latencies_kernel");
-  line_latencies_kernel<<<static_cast<unsigned>(units), 32, kSharedBytes, stream>>>(lines, count, unit, cycles);
+void launch_line_latencies(const unsigned* lines, int count, unsigned unit, int units, unsigned* claimed,
+                           unsigned short* cycles, cudaStream_t stream) {
+  check(cudaMemsetAsync(claimed, 0, sizeof(unsigned), stream), "cudaMemsetAsync");
+  // So many that every unit gets some.
+  line_latencies_kernel<<<static_cast<unsigned>(16 * units), 32, 0, stream>>>(lines, count, unit, claimed, cycles);
   check_launch("line_latencies_kernel");
 }
 

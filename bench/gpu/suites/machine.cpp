@@ -63,7 +63,8 @@ class MachineSuite {
     PinnedArray<unsigned short> read(kLines);
     const int units = gpu_.units();
     for (const int unit : {0, 1, 2, units / 4, units / 2, 3 * units / 4, units - 1}) {
-      launch_line_latencies(lines(), kLines, static_cast<unsigned>(unit), units, cycles.data(), gpu_.compute());
+      launch_line_latencies(lines(), kLines, static_cast<unsigned>(unit), units,
+                            reinterpret_cast<unsigned*>(small_.data()), cycles.data(), gpu_.compute());
       check(cudaMemcpyAsync(read.data(), cycles.data(), cycles.bytes(), cudaMemcpyDeviceToHost, gpu_.compute()),
             "lines");
       check(cudaStreamSynchronize(gpu_.compute()), "latencies of lines");

@@ -27,10 +27,10 @@ void launch_make_chain(unsigned* lines, const unsigned* next, std::size_t count,
 void launch_chase(const unsigned* lines, int warm_steps, int steps, bool l1, unsigned long long* out,
                   cudaStream_t stream);
 
-// On the unit asked for: cycles of one load of each line, past the L1, once the L2 has them. A grid of one block a
-// unit.
-void launch_line_latencies(const unsigned* lines, int count, unsigned unit, int units, unsigned short* cycles,
-                           cudaStream_t stream);
+// On the unit asked for: cycles of one load of each line, past the L1, once the L2 has them. The first block on that
+// unit takes it, by `claimed`.
+void launch_line_latencies(const unsigned* lines, int count, unsigned unit, int units, unsigned* claimed,
+                           unsigned short* cycles, cudaStream_t stream);
 
 void launch_empty(cudaStream_t stream);
 // Every block notes when it began.

@@ -58,7 +58,7 @@ class PairSuite {
     if (!victim) return;
     const std::vector<double> first = time_victim(gpu_, timer_, *victim, kCalibrations, 1);
     const Repetitions r = repetitions(summarize(first).median, session_.options.pair_ms);
-    json item = describe(*plan.victim);
+    json item = description(*plan.victim);
     item["alone_us"] = summarize(time_victim(gpu_, timer_, *victim, kCalibrations, r.launches));
     item["launches"] = r.launches;
     session_.results.put("victims", {{"name", plan.victim->name}}, item);
@@ -83,15 +83,6 @@ class PairSuite {
     check(cudaDeviceSynchronize(), "after a failed pair");
   }
 
-  static json describe(const Victim& victim) {
-    json operators = json::array();
-    for (const Step& step : victim.steps) {
-      const Operator op = operator_of(step);
-      operators.push_back({{"name", op.name}, {"inputs", op.inputs}, {"type", op.type}});
-    }
-    return {{"class", victim.kernel_class}, {"half", to_string(victim.half)}, {"operators", operators}};
-  }
-
   void describe_once(const Aggressor& aggressor) {
     const json name{{"name", aggressor.name}};
     if (!described_.insert(aggressor.name).second || session_.results.find("aggressors", name) != nullptr) return;
@@ -103,7 +94,7 @@ class PairSuite {
     check(cudaStreamSynchronize(gpu_.compute()), "counting");
     aggressors_.stop();
     const Rates rates = aggressors_.rates();
-    json item = gpu_probe::describe(aggressor);
+    json item = describe(aggressor);
     item["alone"] = {{"read_GBps", rates.read_GBps}, {"written_GBps", rates.written_GBps}};
     session_.results.put("aggressors", name, item);
   }
