@@ -1,16 +1,17 @@
 #include "bench/gpu/plan/aggressors.h"
 
 #include <algorithm>
+#include <array>
 
 namespace weft::gpu_probe {
 namespace {
 
-constexpr int kSurfaceBlocks[] = {1, 2, 4, 8, 16, 24, 32, 64};
-constexpr double kSurfaceRates[] = {50, 100, 200, 400};
+constexpr std::array kSurfaceBlocks{1, 2, 4, 8, 16, 24, 32, 64};
+constexpr std::array kSurfaceRates{50.0, 100.0, 200.0, 400.0};
 // A block of 512 threads with 64 KiB in flight cannot write more, by Little's law at about 1 us a round.
-constexpr double kMostOfABlock_GBps = 60;
+constexpr double kMostOfABlockGBps = 60;
 // Above it a chunk of 16 KiB takes longer to come than the interval between two.
-constexpr double kMostOfSmallChunks_GBps = 10;
+constexpr double kMostOfSmallChunksGBps = 10;
 
 bool moves(AggressorKind kind) { return kind != AggressorKind::spin && kind != AggressorKind::copy_engine; }
 
@@ -58,7 +59,7 @@ std::vector<Aggressor> make_surface() {
     add(make_aggressor(AggressorKind::spin, blocks, {}));
     for (const AggressorKind kind : {AggressorKind::copy, AggressorKind::reduce}) {
       for (const double rate : kSurfaceRates) {
-        if (rate <= kMostOfABlock_GBps * blocks) add(make_aggressor(kind, blocks, rate));
+        if (rate <= kMostOfABlockGBps * blocks) add(make_aggressor(kind, blocks, rate));
       }
       add(make_aggressor(kind, blocks, {}));
     }
@@ -97,7 +98,7 @@ Aggressor make_aggressor(AggressorKind kind, int blocks, std::optional<double> r
     a.shared_memory_bytes = shared_memory_bytes;
   }
   if (moves(kind)) {
-    const bool small = rate_GBps && *rate_GBps / blocks <= kMostOfSmallChunks_GBps;
+    const bool small = rate_GBps && *rate_GBps / blocks <= kMostOfSmallChunksGBps;
     a.chunk_bytes = small ? kSmallChunkBytes : kLargeChunkBytes;
     a.buffer_bytes = std::int64_t{kind == AggressorKind::l2_copy ? 16 : 512} << 20;
   }
@@ -106,13 +107,13 @@ Aggressor make_aggressor(AggressorKind kind, int blocks, std::optional<double> r
 }
 
 const std::vector<Aggressor>& core_aggressors() {
-  static const std::vector<Aggressor> kCore = make_core();
-  return kCore;
+  static const std::vector<Aggressor> core = make_core();
+  return core;
 }
 
 const std::vector<Aggressor>& surface_aggressors() {
-  static const std::vector<Aggressor> kSurface = make_surface();
-  return kSurface;
+  static const std::vector<Aggressor> surface = make_surface();
+  return surface;
 }
 
 std::optional<double> chunk_interval_ns(const Aggressor& a) {

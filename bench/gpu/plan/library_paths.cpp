@@ -15,6 +15,7 @@ std::vector<std::string> library_candidates(const std::vector<fs::path>& folders
     take(folder);
     take(folder / "lib");
     take(folder / "lib64");
+    take(folder / "extras/CUPTI/lib64");
     std::vector<fs::path> wheels;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder, error)) {

@@ -1,6 +1,7 @@
 #include "bench/gpu/plan/options.h"
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cstdio>
 #include <sstream>
 
@@ -8,7 +9,7 @@ namespace weft::gpu_probe {
 namespace {
 
 // Short ones first: they are bounded, and the pairs take what is left.
-constexpr Suite kAllSuites[] = {Suite::describe, Suite::units, Suite::drain, Suite::machine, Suite::pairs};
+constexpr std::array kAllSuites{Suite::describe, Suite::units, Suite::drain, Suite::machine, Suite::pairs};
 
 // Expected, on a Hopper GPU; that of the pairs follows from the plan.
 double estimated_s(Suite suite, const Options& options) {

@@ -1,5 +1,6 @@
 #include "bench/gpu/plan/result_file.h"
 
+#include <array>
 #include <fstream>
 #include <stdexcept>
 #include <utility>
@@ -10,7 +11,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kSchema = "weft-overlap/1";
-constexpr const char* kLists[] = {"victims", "aggressors", "pairs", "units", "drain", "left_out"};
+constexpr std::array kLists{"victims", "aggressors", "pairs", "units", "drain", "left_out"};
 
 bool same_keys(const json& item, const json& keys) {
   for (const auto& [name, value] : keys.items()) {

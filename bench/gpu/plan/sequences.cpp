@@ -1,3 +1,5 @@
+#include <array>
+
 #include "bench/gpu/plan/victims.h"
 
 namespace weft::gpu_probe {
@@ -21,11 +23,23 @@ std::vector<Step> resnet50_backward(std::int64_t samples) {
   struct Layer {
     std::int64_t channels, height, filters, side, stride;
   };
-  static constexpr Layer kLayers[] = {
-      {512, 7, 2048, 1, 1}, {512, 7, 512, 3, 1},   {2048, 7, 512, 1, 1},  {512, 14, 512, 3, 2}, {256, 14, 1024, 1, 1},
-      {256, 14, 256, 3, 1}, {1024, 14, 256, 1, 1}, {512, 28, 1024, 1, 2}, {128, 28, 512, 1, 1}, {128, 28, 128, 3, 1},
-      {512, 28, 128, 1, 1}, {256, 56, 512, 1, 2},  {64, 56, 256, 1, 1},   {64, 56, 64, 3, 1},   {256, 56, 64, 1, 1},
-  };
+  static constexpr auto kLayers = std::to_array<Layer>({
+      {512, 7, 2048, 1, 1},
+      {512, 7, 512, 3, 1},
+      {2048, 7, 512, 1, 1},
+      {512, 14, 512, 3, 2},
+      {256, 14, 1024, 1, 1},
+      {256, 14, 256, 3, 1},
+      {1024, 14, 256, 1, 1},
+      {512, 28, 1024, 1, 2},
+      {128, 28, 512, 1, 1},
+      {128, 28, 128, 3, 1},
+      {512, 28, 128, 1, 1},
+      {256, 56, 512, 1, 2},
+      {64, 56, 256, 1, 1},
+      {64, 56, 64, 3, 1},
+      {256, 56, 64, 1, 1},
+  });
   std::vector<Step> steps;
   for (const Layer& layer : kLayers) {
     const Convolution c{samples,       layer.channels, layer.height, layer.height,

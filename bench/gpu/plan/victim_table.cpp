@@ -11,8 +11,8 @@ constexpr auto kPredict = Half::predict;
 using E = Element;
 using K = StepKind;
 
-Victim victim(std::string name, const char* kernel_class, Half half, Step step) {
-  return {std::move(name), kernel_class, half, {std::move(step)}, false, false};
+Victim victim(std::string name, const char* kernel_class, Half half, const Step& step) {
+  return {std::move(name), kernel_class, half, {step}, false, false};
 }
 // y = x W^T, as a linear layer computes it.
 Victim gemm(const char* name, const char* kernel_class, Half half, E element, std::int64_t m, std::int64_t n,
@@ -139,8 +139,8 @@ std::vector<Victim> make() {
 const char* to_string(Half half) { return half == Half::fit ? "fit" : "predict"; }
 
 const std::vector<Victim>& victims() {
-  static const std::vector<Victim> kVictims = make();
-  return kVictims;
+  static const std::vector<Victim> made = make();
+  return made;
 }
 
 nlohmann::json description(const Victim& victim) {

@@ -5,7 +5,7 @@
 #include "bench/gpu/plan/statistics.h"
 #include "bench/gpu/suites/drain.h"
 #include "bench/gpu/suites/kernel_recorder.h"
-#include "bench/gpu/suites/victim_run.h"
+#include "bench/gpu/suites/victim_bench.h"
 
 namespace weft::gpu_probe {
 namespace {

@@ -9,6 +9,7 @@
 #include "bench/gpu/plan/statistics.h"
 #include "bench/gpu/suites/launch_costs.h"
 #include "bench/gpu/suites/machine_kernels.h"
+#include "bench/gpu/suites/session.h"
 #include "bench/gpu/suites/victim_run.h"
 
 namespace weft::gpu_probe {

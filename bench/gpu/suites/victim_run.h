@@ -1,45 +1,39 @@
 // A victim on the device, and how long it takes.
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <functional>
 #include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
-#include "bench/gpu/plan/pair_plan.h"
-#include "bench/gpu/plan/victims.h"
-#include "bench/gpu/suites/session.h"
-#include "bench/gpu/victims/arena.h"
+#include "bench/gpu/device/gpu.h"
 #include "bench/gpu/victims/work.h"
 
 namespace weft::gpu_probe {
 
 class VictimRun {
  public:
-  explicit VictimRun(std::vector<std::unique_ptr<Work>> works) : works_(std::move(works)) {}
+  // `copies`: sets of buffers that take turns.
+  VictimRun(std::vector<std::unique_ptr<Work>> works, unsigned copies) : works_(std::move(works)), copies_(copies) {}
+  ~VictimRun();
+  VictimRun(const VictimRun&) = delete;
+  VictimRun& operator=(const VictimRun&) = delete;
+
   void launch(cudaStream_t stream);
   void launch_step(std::size_t step, cudaStream_t stream) { works_[step]->launch(stream, turn_++); }
+  // From now on launches graphs of its kernels: for where the host's calls take as long as the kernels. Stays as it is,
+  // and returns false, where a library does not allow it.
+  bool use_graphs(cudaStream_t stream);
+
   [[nodiscard]] std::size_t steps() const { return works_.size(); }
+  [[nodiscard]] bool launches_graphs() const { return !graphs_.empty(); }
 
  private:
   std::vector<std::unique_ptr<Work>> works_;
-  unsigned turn_ = 0;
-};
-
-// Libraries and memory of all victims.
-class VictimBench {
- public:
-  explicit VictimBench(Session& session);
-  ~VictimBench();
-
-  // The one before is gone. Absent where it cannot run: the file of results tells why ("left_out").
-  [[nodiscard]] std::unique_ptr<VictimRun> prepare(const Victim& victim);
-
- private:
-  Session& session_;
-  std::unique_ptr<Arena> arena_;
-  std::unique_ptr<CublasLibrary> cublas_;
-  std::unique_ptr<CudnnLibrary> cudnn_;
+  std::vector<cudaGraphExec_t> graphs_;  // one for each set of buffers
+  unsigned copies_, turn_ = 0;
 };
 
 // Events around each timing, made once: making them while kernels run may wait for these.
@@ -58,6 +52,9 @@ class Timer {
  private:
   std::vector<cudaEvent_t> begin_, end_;
 };
+
+// Microseconds that the host takes to launch it once.
+[[nodiscard]] double host_us(VictimRun& victim, cudaStream_t stream);
 
 // `count` timings of `launches` of the victim in a row; microseconds of one launch. `around` is called on both sides
 // of them, to queue what belongs there.

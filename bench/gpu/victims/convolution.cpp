@@ -73,6 +73,11 @@ class ConvolutionWork : public Work {
   }
 
  private:
+  struct Choice {
+    int algorithm;
+    cudnnMathType_t math;
+  };
+
   cudnnStatus_t run(int algorithm, unsigned turn) const {
     const float one = 1, zero = 0;
     const Descriptors& d = descriptors_;
@@ -99,14 +104,14 @@ class ConvolutionWork : public Work {
   }
 
   template <class Found, class Ask>
-  std::vector<int> ask(Ask&& ask_cudnn) const {
+  std::vector<Choice> ask(Ask&& ask_cudnn) const {
     Found found[kMostAlgorithms] = {};
     int count = 0;
     cudnn_.check(ask_cudnn(&count, found), "the choice of cuDNN's algorithm");
-    std::vector<int> out;
+    std::vector<Choice> out;
     for (int i = 0; i < count; ++i) {
       if (found[i].status == CUDNN_STATUS_SUCCESS && found[i].memory <= cudnn_.workspace_bytes())
-        out.push_back(static_cast<int>(found[i].algo));
+        out.push_back({static_cast<int>(found[i].algo), found[i].mathType});
     }
     return out;
   }
@@ -115,7 +120,7 @@ class ConvolutionWork : public Work {
   void choose_algorithm() {
     const Descriptors& d = descriptors_;
     const cudnnHandle_t handle = cudnn_.handle();
-    std::vector<int> algorithms;
+    std::vector<Choice> algorithms;
     if (kind_ == StepKind::conv_forward) {
       algorithms = ask<cudnnConvolutionFwdAlgoPerf_t>([&](int* count, cudnnConvolutionFwdAlgoPerf_t* found) {
         return cudnn_.cudnnGetConvolutionForwardAlgorithm_v7(handle, d.data, d.filter, d.convolution, d.output,
@@ -133,9 +138,10 @@ class ConvolutionWork : public Work {
                                                                         d.filter, kMostAlgorithms, count, found);
           });
     }
-    for (const int algorithm : algorithms) {
-      if (run(algorithm, 0) != CUDNN_STATUS_SUCCESS) continue;
-      algorithm_ = algorithm;
+    for (const Choice& choice : algorithms) {
+      if (cudnn_.cudnnSetConvolutionMathType(d.convolution, choice.math) != CUDNN_STATUS_SUCCESS) continue;
+      if (run(choice.algorithm, 0) != CUDNN_STATUS_SUCCESS) continue;
+      algorithm_ = choice.algorithm;
       return;
     }
     throw std::runtime_error("cuDNN has no algorithm that runs");

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "bench/gpu/suites/session.h"
+#include "bench/gpu/suites/victim_run.h"
 #include "tests/gpu_probe/fake/fake_clock.h"
 
 namespace weft::gpu_probe {
@@ -118,6 +119,24 @@ TEST_F(GpuProbeSuites, MachineHasAllItsParts) {
   for (const char* part : {"launch", "bandwidth", "line_latency", "latency"})
     EXPECT_TRUE(memory.contains(part)) << part;
   EXPECT_DOUBLE_EQ(memory["latency"][0]["ns"], 300);
+}
+
+TEST_F(GpuProbeSuites, VictimsOfSlowLibrariesAreLaunchedByGraphs) {
+  struct Counted : Work {
+    explicit Counted(int& launches) : count(launches) {}
+    void launch(cudaStream_t, unsigned) override { ++count; }
+    int& count;
+  };
+  int launches = 0;
+  std::vector<std::unique_ptr<Work>> works;
+  works.push_back(std::make_unique<Counted>(launches));
+  VictimRun run(std::move(works), 3);
+  run.launch(nullptr);
+  EXPECT_EQ(launches, 1);
+  EXPECT_TRUE(run.use_graphs(nullptr));
+  run.launch(nullptr);
+  EXPECT_TRUE(run.launches_graphs());
+  EXPECT_EQ(launches, 1 + 3) << "each set of buffers is captured once";
 }
 
 TEST_F(GpuProbeSuites, NoGpuIsSaid) {
