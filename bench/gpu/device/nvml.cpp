@@ -21,7 +21,7 @@ Nvml::Nvml(const std::vector<std::filesystem::path>& libraries, const char* pci_
     library.find(by_bus, "nvmlDeviceGetHandleByPciBusId_v2");
     library.find(clock_, "nvmlDeviceGetClockInfo");
     library.find(power_, "nvmlDeviceGetPowerUsage");
-    library.find(reasons_, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    find_reasons(library);
     library.find(temperature_, "nvmlDeviceGetTemperature");
     library.find(driver_, "nvmlSystemGetDriverVersion");
     const int failed = init();
@@ -30,6 +30,15 @@ Nvml::Nvml(const std::vector<std::filesystem::path>& libraries, const char* pci_
   } catch (const MissingLibrary& missing) {
     device_ = nullptr;
     std::fprintf(stderr, "no clocks and power from NVML: %s\n", missing.what());
+  }
+}
+
+// It was renamed; which of the names a driver has depends on its age.
+void Nvml::find_reasons(const SharedLibrary& library) {
+  try {
+    library.find(reasons_, "nvmlDeviceGetCurrentClocksEventReasons");
+  } catch (const MissingLibrary&) {
+    library.find(reasons_, "nvmlDeviceGetCurrentClocksThrottleReasons");
   }
 }
 

@@ -8,6 +8,8 @@
 
 namespace weft::gpu_probe {
 
+class SharedLibrary;
+
 class Nvml {
  public:
   Nvml(const std::vector<std::filesystem::path>& libraries, const char* pci_bus);
@@ -15,6 +17,8 @@ class Nvml {
   [[nodiscard]] nlohmann::json now() const;
 
  private:
+  void find_reasons(const SharedLibrary& library);
+
   // nvml.h, which is not in every toolkit: handles are pointers, results are 0 for success.
   int (*clock_)(void* device, int type, unsigned* MHz) = nullptr;
   int (*power_)(void* device, unsigned* mW) = nullptr;

@@ -141,6 +141,24 @@ double AggressorBench::sm_clock_MHz() const {
          static_cast<double>(first.ns_end - first.ns_begin);
 }
 
+bool AggressorBench::moved_right() const {
+  const auto words = static_cast<std::size_t>(aggressor_.chunk_bytes) / sizeof(float);
+  if (tensors(aggressor_.kind) == 0) return true;
+  const AggressorArguments a = arguments(aggressor_);
+  const auto read = [&](const uint4* from) {
+    std::vector<float> to(words);
+    check(cudaMemcpyAsync(to.data(), from, words * sizeof(float), cudaMemcpyDeviceToHost, gpu_.control()), "a chunk");
+    check(cudaStreamSynchronize(gpu_.control()), "a chunk");
+    return to;
+  };
+  std::vector<float> expected = read(a.source_a);
+  if (aggressor_.kind == AggressorKind::reduce) {
+    const std::vector<float> other = read(a.source_b);
+    for (std::size_t i = 0; i < words; ++i) expected[i] += other[i];
+  }
+  return read(a.target) == expected;
+}
+
 nlohmann::json describe(const Aggressor& a) {
   return {{"kind", to_string(a.kind)},
           {"blocks", a.blocks},

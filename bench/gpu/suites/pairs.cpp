@@ -43,7 +43,7 @@ class PairSuite {
     return {{"victim", plan.victim->name}, {"aggressor", aggressor.name}};
   }
 
-  // Clocks rise and code is loaded.
+  // Clocks rise, code is loaded, and what is moved is looked at once.
   void warm_up() {
     for (const Aggressor& aggressor : core_aggressors()) {
       aggressors_.start(aggressor);
@@ -51,6 +51,8 @@ class PairSuite {
       aggressors_.end_count();
       check(cudaStreamSynchronize(gpu_.compute()), "warming up");
       aggressors_.stop();
+      if (!aggressors_.moved_right())
+        std::fprintf(stderr, "%s does not move what it should: trust none of its numbers\n", aggressor.name.c_str());
     }
   }
 
