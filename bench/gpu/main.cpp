@@ -29,9 +29,10 @@ std::string now_text() {
 }
 
 // In a process of its own: CUPTI slows what it looks at, and does not go away.
-int describe_apart(int argc, char** argv) {
+int describe_apart(int argc, char** argv, double budget_s) {
   std::vector<std::string> arguments(argv, argv + argc);
-  arguments.insert(arguments.end(), {"--suite", "describe"});
+  // The pairs matter more.
+  arguments.insert(arguments.end(), {"--suite", "describe", "--budget-s", std::to_string(budget_s / 3)});
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
@@ -102,7 +103,7 @@ int run(int argc, char** argv) {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   if (options->suites.size() > 1) {
-    const int described = describe_apart(argc, argv);
+    const int described = describe_apart(argc, argv, options->budget_s);
     if (described == kNoGpu || described == kInterrupted) return described;
     if (described != 0) std::fprintf(stderr, "kernels were not all described (%d)\n", described);
     options->suites.erase(options->suites.begin());

@@ -118,6 +118,14 @@ TEST(GpuProbeOptions, WrongOnesAreRefused) {
   testing::internal::GetCapturedStdout();
 }
 
+TEST(GpuProbeOptions, LaterSuiteAndBudgetWin) {
+  const auto options = parse({"--budget-s", "9", "--libraries", "a", "b", "--suite", "describe", "--budget-s", "3.5"});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->suites, std::vector{Suite::describe});
+  EXPECT_DOUBLE_EQ(options->budget_s, 3.5);
+  EXPECT_EQ(options->libraries.size(), 2u);
+}
+
 TEST(GpuProbeOptions, DryRunTellsTimes) {
   const auto options = parse({"--dry-run"});
   ASSERT_TRUE(options);

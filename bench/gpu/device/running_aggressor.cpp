@@ -62,13 +62,13 @@ AggressorArguments AggressorBench::arguments(const Aggressor& a) const {
 void AggressorBench::start(const Aggressor& aggressor) {
   aggressor_ = aggressor;
   for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] = 0;
+  // Clocks move with what the GPU does; what is measured has run just before.
+  clock_MHz_ = gpu_.sm_clock_MHz();
   if (aggressor.kind == AggressorKind::copy_engine) {
     runs_ = true;
     copy_engines_.start();
     return;
   }
-  // Clocks move with what the GPU does; a load of the same kind has run just before.
-  clock_MHz_ = gpu_.sm_clock_MHz();
   const auto stream = gpu_.communication();
   check(cudaMemsetAsync(stop_.data(), 0, stop_.bytes(), stream), "cudaMemsetAsync");
   check(cudaMemsetAsync(reports_.data(), 0, reports_.bytes(), stream), "cudaMemsetAsync");

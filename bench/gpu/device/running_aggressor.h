@@ -32,6 +32,7 @@ class AggressorBench {
   [[nodiscard]] Rates rates() const;
   [[nodiscard]] std::vector<unsigned> units() const;  // of each block
   [[nodiscard]] double sm_clock_MHz() const;          // of its first block, over its life; 0: has no blocks
+  [[nodiscard]] double clock_before_MHz() const { return clock_MHz_; }  // just before its start
   // The first block's first chunk: whether the target holds what it should.
   [[nodiscard]] bool moved_right() const;
 

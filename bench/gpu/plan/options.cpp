@@ -71,6 +71,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
   app.add_option("--aggressor", aggressor, "Aggressors whose names match this regular expression");
   app.add_option("--budget-s", options.budget_s, "Begin no measurement after so many seconds")
       ->check(CLI::PositiveNumber)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->capture_default_str();
   app.add_option("--pair-ms", options.pair_ms, "Time of one pair, from which its repetitions follow")
       ->check(CLI::Range(5.0, 10000.0))

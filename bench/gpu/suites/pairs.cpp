@@ -80,15 +80,18 @@ class PairSuite {
         session_.results.put("pairs", keys(plan, *aggressor), measure(*victim, *aggressor, r));
       } catch (const std::runtime_error& error) {
         std::fprintf(stderr, "%s beside %s: %s\n", plan.victim->name.c_str(), aggressor->name.c_str(), error.what());
-        recover();
+        end_aggressor();
+        victims_.check_device(*plan.victim, error.what());
       }
     }
   }
 
-  // A pair that failed costs no other, unless the device is lost.
-  void recover() {
-    aggressors_.stop();
-    check(cudaDeviceSynchronize(), "after a failed pair");
+  void end_aggressor() {
+    try {
+      aggressors_.stop();
+    } catch (const std::runtime_error& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+    }
   }
 
   void describe_once(const Aggressor& aggressor) {
@@ -108,7 +111,7 @@ class PairSuite {
   }
 
   json measure(VictimRun& victim, const Aggressor& aggressor, const Repetitions& r) {
-    std::vector<double> alone, beside, read, written, clocks;
+    std::vector<double> alone, beside, read, written, clocks, clocks_alone;
     const auto append = [](std::vector<double>& to, const std::vector<double>& from) {
       to.insert(to.end(), from.begin(), from.end());
     };
@@ -122,8 +125,9 @@ class PairSuite {
       read.push_back(rates.read_GBps);
       written.push_back(rates.written_GBps);
       clocks.push_back(aggressors_.sm_clock_MHz());
+      clocks_alone.push_back(aggressors_.clock_before_MHz());
     }
-    if (aggressor.blocks == 0) clocks = {gpu_.sm_clock_MHz()};
+    if (aggressor.blocks == 0) clocks = clocks_alone;
     json item = gpu_.now();
     item["alone_us"] = summarize(alone);
     item["beside_us"] = summarize(beside);
@@ -131,6 +135,7 @@ class PairSuite {
     item["aggressor_written_GBps"] = summarize(written).median;
     item["aggressor_units"] = aggressors_.units();
     item["sm_clock_MHz"] = summarize(clocks).median;
+    item["sm_clock_alone_MHz"] = summarize(clocks_alone).median;
     return item;
   }
 

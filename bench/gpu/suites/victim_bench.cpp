@@ -50,6 +50,8 @@ VictimBench::VictimBench(Session& session)
 VictimBench::~VictimBench() = default;
 
 std::unique_ptr<VictimRun> VictimBench::prepare(const Victim& victim) {
+  const nlohmann::json* before = session_.results.find("left_out", {{"victim", victim.name}});
+  if (before != nullptr && before->value("ended_a_run", false)) return nullptr;
   try {
     arena_->reset();
     if (cublas_) cublas_->set_workspace(arena_->take_bytes(kCublasWorkspaceBytes), kCublasWorkspaceBytes);
@@ -65,11 +67,17 @@ std::unique_ptr<VictimRun> VictimBench::prepare(const Victim& victim) {
   } catch (const std::runtime_error& error) {
     std::fprintf(stderr, "%s is left out: %s\n", victim.name.c_str(), error.what());
     session_.results.put("left_out", {{"victim", victim.name}}, {{"why", error.what()}});
-    static_cast<void>(cudaGetLastError());
-    // What ended the device's work ends the program, too.
-    check(cudaDeviceSynchronize(), victim.name.c_str());
+    check_device(victim, error.what());
     return nullptr;
   }
+}
+
+void VictimBench::check_device(const Victim& victim, const char* why) {
+  static_cast<void>(cudaGetLastError());
+  const cudaError_t state = cudaDeviceSynchronize();
+  if (state == cudaSuccess) return;
+  session_.results.put("left_out", {{"victim", victim.name}}, {{"why", why}, {"ended_a_run", true}});
+  throw CudaError(state, victim.name.c_str());
 }
 
 }  // namespace weft::gpu_probe

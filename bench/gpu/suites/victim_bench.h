@@ -18,6 +18,10 @@ class VictimBench {
   // The one before is gone. Absent where it cannot run: the file of results tells why ("left_out").
   [[nodiscard]] std::unique_ptr<VictimRun> prepare(const Victim& victim);
 
+  // After an error: goes on if the device still works. Else throws, and the file tells that this victim ended a run, so
+  // that the next leaves it out.
+  void check_device(const Victim& victim, const char* why);
+
  private:
   Session& session_;
   std::unique_ptr<Arena> arena_;
