@@ -1,0 +1,171 @@
+// Bandwidth and latency of the memories, and what a launch costs: numbers for a model of the machine itself.
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+#include <random>
+
+#include "bench/gpu/device/memory.h"
+#include "bench/gpu/device/small_kernels.h"
+#include "bench/gpu/plan/statistics.h"
+#include "bench/gpu/suites/launch_costs.h"
+#include "bench/gpu/suites/machine_kernels.h"
+#include "bench/gpu/suites/session.h"
+#include "bench/gpu/suites/victim_run.h"
+
+namespace weft::gpu_probe {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kKiB = 1 << 10, kMiB = 1 << 20;
+constexpr std::size_t kTensorBytes = 1024 * kMiB;
+constexpr int kTimings = 5;
+
+class MachineSuite {
+ public:
+  explicit MachineSuite(Session& session)
+      : gpu_(session.gpu), timer_(kTimings), memory_(3 * kTensorBytes), small_(4096), read_(4096) {
+    fill_random(memory_.data(), memory_.bytes(), Element::fp32, 3, gpu_.compute());
+    check(cudaStreamSynchronize(gpu_.compute()), "filling memory");
+  }
+
+  json bandwidth() {
+    json out = json::array();
+    const int units = gpu_.units();
+    for (const auto& [level, bytes] :
+         {std::pair{"L2", 4 * kMiB}, std::pair{"L2", 12 * kMiB}, std::pair{"HBM", kTensorBytes}}) {
+      for (const auto& [name, stream] : {std::pair{"read", Stream::read}, std::pair{"write", Stream::write},
+                                         std::pair{"copy", Stream::copy}, std::pair{"triad", Stream::triad}}) {
+        for (const int blocks : {1, 2, 4, 8, 16, 32, units / 2, units, 2 * units, 4 * units})
+          out.push_back(stream_item(level, bytes, name, stream, blocks));
+      }
+    }
+    for (const std::size_t bytes : {32 * kKiB, 64 * kKiB, 128 * kKiB, 192 * kKiB}) out.push_back(l1_item(bytes));
+    return out;
+  }
+
+  json latency() {
+    json out = json::array();
+    for (const bool l1 : {true, false}) {
+      for (const std::size_t kib : {16, 32, 64, 128, 192, 256, 512, 1024, 4096, 8192, 16384, 24576, 32768, 40960, 49152,
+                                    65536, 131072, 262144, 1048576}) {
+        if (l1 && kib > 512) continue;
+        out.push_back(chase_item(kib * kKiB, l1));
+      }
+    }
+    return out;
+  }
+
+  // Of single lines from a few units: whether some lines are farther than others.
+  json line_latency() {
+    constexpr int kLines = 4096;
+    json out = json::array();
+    DeviceArray<unsigned short> cycles(kLines);
+    PinnedArray<unsigned short> read(kLines);
+    const int units = gpu_.units();
+    for (const int unit : {0, 1, 2, units / 4, units / 2, 3 * units / 4, units - 1}) {
+      launch_line_latencies(lines(), kLines, static_cast<unsigned>(unit), units,
+                            reinterpret_cast<unsigned*>(small_.data()), cycles.data(), gpu_.compute());
+      check(cudaMemcpyAsync(read.data(), cycles.data(), cycles.bytes(), cudaMemcpyDeviceToHost, gpu_.compute()),
+            "lines");
+      check(cudaStreamSynchronize(gpu_.compute()), "latencies of lines");
+      std::vector<double> sorted(read.data(), read.data() + kLines);
+      std::sort(sorted.begin(), sorted.end());
+      json quantiles = json::array();
+      for (int percent = 0; percent <= 100; percent += 5) quantiles.push_back(quantile(sorted, percent / 100.0));
+      // In order, too: neighbouring lines tell how addresses are spread over the halves.
+      out.push_back({{"unit", unit},
+                     {"cycles_by_5_percent", quantiles},
+                     {"cycles_of_first_lines", std::vector<unsigned>(read.data(), read.data() + 256)}});
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] float4* tensor(int i) const { return reinterpret_cast<float4*>(memory_.data() + i * kTensorBytes); }
+  [[nodiscard]] unsigned* lines() const { return reinterpret_cast<unsigned*>(memory_.data()); }
+
+  Summary timed(const std::function<void()>& launch) {
+    launch();
+    return summarize(timer_.time(kTimings, gpu_.compute(), launch));
+  }
+
+  json stream_item(const char* level, std::size_t bytes, const char* name, Stream stream, int blocks) {
+    // A few hundred microseconds at the full rate; few blocks take a part of a large tensor.
+    const std::size_t own = std::min(bytes, std::size_t{64} * kMiB * static_cast<std::size_t>(blocks));
+    StreamArguments arguments{tensor(0), tensor(1), tensor(2), own / sizeof(float4), 1};
+    if (own <= 64 * kMiB && bytes < 64 * kMiB) arguments.repeats = std::clamp(blocks, 4, 64);
+    const Summary us = timed([&] { launch_stream(stream, arguments, blocks, gpu_.compute()); });
+    const int moved = stream == Stream::triad ? 3 : stream == Stream::copy ? 2 : 1;
+    const double total = static_cast<double>(own) * arguments.repeats * moved;
+    return {{"level", level},
+            {"operation", name},
+            {"tensor_bytes", own},
+            {"blocks", blocks},
+            {"GBps", total / us.median / 1000},
+            {"us", us}};
+  }
+
+  json l1_item(std::size_t bytes) {
+    constexpr int kRepeats = 200;
+    auto* const sink = reinterpret_cast<float*>(tensor(2));
+    const Summary us = timed([&] { launch_l1_read(tensor(0), bytes, kRepeats, gpu_.units(), sink, gpu_.compute()); });
+    const double total = static_cast<double>(bytes) * kRepeats * gpu_.units();
+    return {{"level", "L1"},
+            {"operation", "read"},
+            {"bytes_unit", bytes},
+            {"blocks", gpu_.units()},
+            {"GBps", total / us.median / 1000},
+            {"us", us}};
+  }
+
+  json chase_item(std::size_t bytes, bool l1) {
+    const std::size_t count = bytes / 128;
+    // One cycle through all lines in random order (Sattolo).
+    std::vector<unsigned> next(count);
+    std::iota(next.begin(), next.end(), 0u);
+    std::mt19937 random(7);
+    for (std::size_t i = count - 1; i > 0; --i) std::swap(next[i], next[random() % i]);
+    const std::size_t next_bytes = count * sizeof(unsigned);
+    auto* const device_next = reinterpret_cast<unsigned*>(tensor(1));
+    const auto stream = gpu_.compute();
+    check(cudaMemcpyAsync(device_next, next.data(), next_bytes, cudaMemcpyHostToDevice, stream), "a chain");
+    launch_make_chain(lines(), device_next, count, stream);
+    const auto short_of = [](std::size_t steps, std::size_t most) { return static_cast<int>(std::min(steps, most)); };
+    launch_chase(lines(), short_of(2 * count, 400000), short_of(std::max<std::size_t>(count, 4096), 20000), l1,
+                 small_.data(), stream);
+    check(cudaMemcpyAsync(read_.data(), small_.data(), 24, cudaMemcpyDeviceToHost, stream), "a latency");
+    check(cudaStreamSynchronize(stream), "a chase");
+    const double steps = short_of(std::max<std::size_t>(count, 4096), 20000);
+    return {{"bytes", bytes},
+            {"through_l1", l1},
+            {"cycles", static_cast<double>(read_[0]) / steps},
+            {"ns", static_cast<double>(read_[1]) / steps}};
+  }
+
+  Gpu& gpu_;
+  Timer timer_;
+  DeviceArray<unsigned char> memory_;
+  DeviceArray<unsigned long long> small_;
+  PinnedArray<unsigned long long> read_;
+};
+
+}  // namespace
+
+void run_machine(Session& session) {
+  json memory = *session.results.section("memory");
+  MachineSuite suite(session);
+  // By parts, so that an interrupted run keeps those it has.
+  const auto part = [&](const char* name, const std::function<json()>& measure) {
+    if (memory.contains(name) || session.is_over()) return;
+    memory[name] = measure();
+    session.results.set("memory", memory);
+    session.results.save();
+  };
+  part("launch", [&] { return launch_costs(session.gpu); });
+  part("bandwidth", [&] { return suite.bandwidth(); });
+  part("line_latency", [&] { return suite.line_latency(); });
+  part("latency", [&] { return suite.latency(); });
+}
+
+}  // namespace weft::gpu_probe

@@ -1,0 +1,30 @@
+// What all suites share: the GPU, the file of results, and when to stop.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+
+#include "bench/gpu/device/gpu.h"
+#include "bench/gpu/plan/options.h"
+#include "bench/gpu/plan/result_file.h"
+
+namespace weft::gpu_probe {
+
+struct Session {
+  const Options& options;
+  Gpu& gpu;
+  ResultFile& results;
+  std::chrono::steady_clock::time_point deadline;
+  const volatile std::sig_atomic_t& interrupted;
+
+  // No time for another measurement, or somebody wants it to end.
+  [[nodiscard]] bool is_over() const { return interrupted != 0 || std::chrono::steady_clock::now() >= deadline; }
+};
+
+void run_describe(Session& session);
+void run_units(Session& session);
+void run_drain(Session& session);
+void run_machine(Session& session);
+void run_pairs(Session& session);
+
+}  // namespace weft::gpu_probe
