@@ -56,7 +56,8 @@ std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkloa
 std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig& config,
                                  std::vector<std::string>& notes) {
   const Trace trace = read_trace(workload.file);
-  const ReplaySpec spec{config.gpus, config.iterations, workload.host_time_scale, {}};
+  const ReplaySpec spec{
+      config.gpus, config.iterations, workload.host_time_scale, {}, config.system.gpu.launch.device_latency};
   const bool each = replays_each_rank(trace, workload);
   std::vector<Program> programs =
       each ? replay_ranks(graphs_from_trace(trace), spec) : programs_of_one_rank(trace, workload, config, spec, notes);

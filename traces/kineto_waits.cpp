@@ -10,6 +10,9 @@
 namespace weft {
 namespace {
 
+// From the end of what an operation of another stream waits for to its start.
+constexpr std::int64_t kAsItEndsNs = 10'000;
+
 bool is_synchronize(HostCall c) {
   return c == HostCall::device_synchronize || c == HostCall::stream_synchronize || c == HostCall::event_synchronize;
 }
@@ -98,13 +101,27 @@ class Waits {
       if (scope >= 0 && launching_scopes.contains(scope)) continue;
       const auto waiter = first_after(compute_launches(call->thread), call->start);
       if (!waiter) continue;
-      const auto waited = std::find_if(unwaited.begin(), unwaited.end(), [&](std::uint32_t c) {
+      const auto ended = [&](std::uint32_t c) {
         return ops_[c].issued < call->start && ops_[c].end <= ops_[*waiter].start + tolerance_;
-      });
+      };
+      auto waited = unwaited.end();
+      for (auto c = unwaited.begin(); c != unwaited.end(); ++c) {
+        if (ended(*c) && held(*waiter, *c) && (waited == unwaited.end() || ops_[*c].end > ops_[*waited].end))
+          waited = c;
+      }
+      if (waited == unwaited.end()) waited = std::find_if(unwaited.begin(), unwaited.end(), ended);
       if (waited == unwaited.end()) continue;
       add(*waiter, *waited);
       unwaited.erase(waited);
     }
+  }
+
+  // Whether the operation began as the collective ended, and not because the one before it on its stream did.
+  [[nodiscard]] bool held(std::uint32_t waiter, std::uint32_t collective) const {
+    const std::int64_t end = ops_[collective].end;
+    if (ops_[waiter].start - end > kAsItEndsNs || ops_[waiter].issued > end) return false;
+    const auto before = last_before(stream(ops_[waiter].gpu->stream), ops_[waiter].issued);
+    return !before || ops_[*before].end < end;
   }
 
   // What a thread launched on streams that compute.

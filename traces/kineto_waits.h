@@ -32,11 +32,11 @@ struct KinetoOp {
 // Fills `waits` of `ops` (in order of issue). Where the file has cuda_sync records with event ids, they are used. Else:
 // - a collective on a stream of its own waits for the last operation that its thread launched on another stream before
 //   it (ProcessGroupNCCL makes its stream wait for the current one), if it started after that had ended;
-// - a cudaStreamWaitEvent outside of communication operators makes the next operation of its thread wait for the
-//   earliest launched collective that nothing waited for yet (Work::wait), if it started after that had ended;
+// - a cudaStreamWaitEvent outside of communication operators makes the next operation of its thread wait (Work::wait)
+//   for a collective that nothing waited for yet and that had ended when it started: the one as whose end it started,
+//   if there is one, else the earliest launched;
 // - a host call waits for what the stream, or failing that its thread, had been given, as far as that had ended when
-// the
-//   call returned.
+//   the call returned.
 // A host_wait without known waits stays without.
 void fill_waits(const KinetoHost& host, std::int64_t tolerance, std::vector<KinetoOp>& ops);
 

@@ -18,6 +18,30 @@ std::vector<Interval> intervals_of(const TraceRank& rank, TraceOpKind kind) {
   return union_of(std::move(out));
 }
 
+// So long before it could start an operation was issued that its start did not wait for the host; and what starts later
+// than that behind the one before waited for something that is not known.
+constexpr Time kLongBefore = microseconds(20);
+
+// By operation, the one before it on its stream.
+std::vector<std::optional<std::uint32_t>> before_on_streams(const TraceRank& rank) {
+  std::vector<std::optional<std::uint32_t>> before(rank.ops.size());
+  std::map<std::uint32_t, std::uint32_t> last;
+  for (std::uint32_t i = 0; i < rank.ops.size(); ++i) {
+    if (rank.ops[i].kind == TraceOpKind::host_wait) continue;
+    if (const auto found = last.find(rank.ops[i].stream); found != last.end()) before[i] = found->second;
+    last[rank.ops[i].stream] = i;
+  }
+  return before;
+}
+
+std::optional<Time> behind(const TraceOp& op, const TraceOp& before, const std::vector<Interval>& collectives) {
+  const Time end = before.start + before.duration;
+  if (!op.waits.empty() || before.kind == TraceOpKind::collective || op.issued + kLongBefore > end) return std::nullopt;
+  if (op.start < end || op.start > end + kLongBefore) return std::nullopt;
+  if (overlap({before.start, op.start + op.duration}, collectives) > Time(0)) return std::nullopt;
+  return op.start - end;
+}
+
 }  // namespace
 
 std::vector<Interval> communication(const TraceRank& rank) { return intervals_of(rank, TraceOpKind::collective); }
@@ -38,12 +62,14 @@ std::vector<LaunchPosition> launch_positions(const TraceRank& rank) {
     positions[{op.stream, kernel, n, op.name, grid}].push_back(i);
   }
   const std::vector<Interval> collectives = communication(rank);
+  const auto before = before_on_streams(rank);
   std::vector<LaunchPosition> out;
   out.reserve(positions.size());
   for (auto& [key, ops] : positions) {
     LaunchPosition position;
     std::vector<Time> alone;
     std::vector<Time> overlapped;
+    std::vector<Time> gaps;
     for (const std::uint32_t i : ops) {
       const TraceOp& op = rank.ops[i];
       const Time beside = overlap({op.start, op.start + op.duration}, collectives);
@@ -52,9 +78,12 @@ std::vector<LaunchPosition> launch_positions(const TraceRank& rank) {
       } else if (static_cast<double>(beside.count()) >= 0.9 * static_cast<double>(op.duration.count())) {
         overlapped.push_back(op.duration);
       }
+      if (!before[i]) continue;
+      if (const auto gap = behind(op, rank.ops[*before[i]], collectives)) gaps.push_back(*gap);
     }
     if (!alone.empty()) position.alone = median(std::move(alone));
     if (!overlapped.empty()) position.overlapped = median(std::move(overlapped));
+    if (!gaps.empty()) position.behind = median(std::move(gaps));
     position.ops = std::move(ops);
     out.push_back(std::move(position));
   }

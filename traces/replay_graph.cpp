@@ -26,7 +26,9 @@ class GraphBuilder {
     graph_.recorded_world = trace_.world_size;
     for (const TraceIteration& iteration : rank_.iterations)
       graph_.iteration_starts.push_back(iteration.start - rank_.iterations.front().start);
-    find_times_alone();
+    const std::vector<LaunchPosition> positions = launch_positions(rank_);
+    alone_ = by_operation(positions, &LaunchPosition::alone);
+    behind_ = by_operation(positions, &LaunchPosition::behind);
     node_of_.resize(rank_.ops.size());
     for (std::uint32_t i = 0; i < rank_.ops.size(); ++i)
       if (rank_.ops[i].iteration) add(i);
@@ -45,23 +47,25 @@ class GraphBuilder {
     return {op.name, shape.grid, shape.block, op.bytes.count()};
   }
 
-  void find_times_alone() {
-    alone_.resize(rank_.ops.size());
-    const std::vector<LaunchPosition> positions = launch_positions(rank_);
+  // By operation: that of its launch position, or where this has none the median of the same launch elsewhere.
+  [[nodiscard]] std::vector<std::optional<Time>> by_operation(const std::vector<LaunchPosition>& positions,
+                                                              std::optional<Time> LaunchPosition::*time) const {
+    std::vector<std::optional<Time>> found(rank_.ops.size());
     std::map<Launch, std::vector<Time>> elsewhere;
     for (const LaunchPosition& position : positions) {
-      if (!position.alone) continue;
-      for (const std::uint32_t i : position.ops) alone_[i] = position.alone;
-      elsewhere[launch_of(rank_.ops[position.ops.front()])].push_back(*position.alone);
+      if (!(position.*time)) continue;
+      for (const std::uint32_t i : position.ops) found[i] = position.*time;
+      elsewhere[launch_of(rank_.ops[position.ops.front()])].push_back(*(position.*time));
     }
     std::map<Launch, Time> medians;
     for (auto& [launch, times] : elsewhere) medians[launch] = median(std::move(times));
     for (const LaunchPosition& position : positions) {
-      if (position.alone) continue;
-      const auto found = medians.find(launch_of(rank_.ops[position.ops.front()]));
-      if (found == medians.end()) continue;
-      for (const std::uint32_t i : position.ops) alone_[i] = found->second;
+      if (position.*time) continue;
+      const auto same = medians.find(launch_of(rank_.ops[position.ops.front()]));
+      if (same == medians.end()) continue;
+      for (const std::uint32_t i : position.ops) found[i] = same->second;
     }
+    return found;
   }
 
   void add(std::uint32_t index) {
@@ -72,7 +76,8 @@ class GraphBuilder {
     node.phase = op.phase;
     node.iteration = *op.iteration;
     const Time start = rank_.iterations[*op.iteration].start;
-    node.recorded = Recorded{op.stream, op.issued - start, op.start - start, op.duration, alone_[index]};
+    node.recorded =
+        Recorded{op.stream, op.issued - start, op.start - start, op.duration, alone_[index], behind_[index]};
     for (const std::uint32_t wait : op.waits)
       if (node_of_[wait]) node.dependencies.push_back(*node_of_[wait]);
     switch (op.kind) {
@@ -172,7 +177,7 @@ class GraphBuilder {
   const TraceRank& rank_;
   Graph graph_;
   ReplayTensors tensors_;
-  std::vector<std::optional<Time>> alone_;                        // by op
+  std::vector<std::optional<Time>> alone_, behind_;               // by op
   std::vector<std::optional<OpId>> node_of_;                      // by op
   std::map<std::uint32_t, std::optional<TensorId>> last_output_;  // by stream
 };

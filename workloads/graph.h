@@ -79,6 +79,8 @@ struct Recorded {
   Time started;
   Time duration;
   std::optional<Time> alone;  // median duration at this launch position without a collective beside it
+  // Median time there by which it starts after the operation before it on its stream, for which alone it waits.
+  std::optional<Time> behind = std::nullopt;
 };
 
 class TensorValues;

@@ -121,6 +121,8 @@ class RankReplay {
         const Time late = node.recorded->started - node.recorded->issued;
         const bool waits = !op.waits.empty() || node.kind == NodeKind::collective;
         if (!waits && late > kLaunching) op.start_delay = late;
+      } else if (node.recorded->behind) {
+        op.start_delay = std::max(Time(0), *node.recorded->behind - spec_.device_latency);
       }
       if (node.kind == NodeKind::collective) {
         const Meeting& meeting = meetings[i];

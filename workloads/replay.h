@@ -15,6 +15,9 @@ struct ReplaySpec {
   // By node: what a collective takes once all its ranks have come, as recorded ones ran. What a recorded collective
   // took longer, it waited for a late rank. Empty: no rank is late.
   std::vector<Time> collective_times;
+  // What the simulated GPU takes to go on with the next operation of a stream: where a recorded one took longer alone
+  // (Recorded::behind), it starts later by the rest.
+  Time device_latency = Time(0);
 };
 
 // One program a GPU, from a graph whose nodes are all recorded, in the order in which the host issued them. Every GPU
@@ -29,6 +32,8 @@ struct ReplaySpec {
 //   is taken to start with the last event of the one before.
 // - The first operation of a stream, unless it waits for others, starts as long after its issue as it did: the device
 //   was busy with what had been issued before the recording, which is not replayed.
+// - An operation that is behind another one on its stream starts as long after its end as it did alone, but no sooner
+//   than the simulated GPU can.
 // - A collective of the whole recorded world takes all GPUs of the run; with one GPU it is left out, its host time
 //   kept. A smaller group needs a run of as many GPUs as recorded: GPU g then belongs to the group of its position in
 //   the same pattern (ranks at a constant distance). Each collective of an iteration has a buffer of its own, in place.

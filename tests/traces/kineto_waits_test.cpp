@@ -76,6 +76,23 @@ TEST(KinetoWaits, InfersNothingThatTheTimesContradict) {
   EXPECT_THAT(ops[2].waits, IsEmpty());
 }
 
+// Of two collectives, the first of which nothing waits for, and a kernel that had been issued long before it started.
+TEST(KinetoWaits, AWaitIsForTheCollectiveAsWhoseEndTheNextOperationStarted) {
+  const auto waits_of_last = [](const std::string& start, const std::string& before) {
+    return ops_of({launch("10", 1), kernel("gradient", 7, "20", before, 1),
+                   kineto_event("user_annotation", "nccl:all_reduce", 1, "11", "6"), launch("12", 2),
+                   kernel("ncclKernel_AllReduce_RING_LL_Sum_float(x)", 40, "31", "10", 2),
+                   kineto_event("user_annotation", "nccl:all_to_all", 1, "18", "6"), launch("19", 3),
+                   kernel("ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", 40, "41", "60", 3),
+                   call("cudaStreamWaitEvent", "30", 4), launch("32", 5), kernel("cat", 7, start, "5", 5)})
+        .back()
+        .waits;
+  };
+  EXPECT_THAT(waits_of_last("103", "10"), ElementsAre(2));
+  EXPECT_THAT(waits_of_last("150", "10"), ElementsAre(1));  // neither held it: the earliest
+  EXPECT_THAT(waits_of_last("103", "82"), ElementsAre(1));  // its own stream did
+}
+
 TEST(KinetoWaits, WaitsOfTheHostForTheDeviceCoverAllStreams) {
   const std::vector<TraceOp> ops =
       ops_of({launch("10", 1), kernel("a", 7, "20", "10", 1), launch("12", 2), kernel("b", 8, "20", "30", 2),

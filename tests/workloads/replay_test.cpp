@@ -181,6 +181,17 @@ TEST(Replay, MakesTheLastGpuOfAGroupAsLateAsTheRecordedRankWaited) {
   EXPECT_THAT(delays({4, 0, 1, {}}, 3), ElementsAre(Time(0), Time(0), Time(0)));
 }
 
+TEST(Replay, AnOperationIsAsFarBehindTheOneBeforeItAsItWasAlone) {
+  Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 10), recorded(NodeKind::kernel, 0, 7, 11),
+                          recorded(NodeKind::kernel, 0, 7, 12), recorded(NodeKind::kernel, 0, 7, 13)});
+  graph.nodes[1].recorded->behind = microseconds(7);
+  graph.nodes[2].recorded->behind = Time(0);
+  const Program program = replay(graph, {1, 0, 1, {}, microseconds(1)}).at(0);
+  EXPECT_EQ(program.ops[1].start_delay, microseconds(6));
+  EXPECT_EQ(program.ops[2].start_delay, Time(0));  // the simulated GPU takes longer
+  EXPECT_EQ(program.ops[3].start_delay, Time(0));  // not known
+}
+
 TEST(Replay, ADeviceThatWasBusyBeforeTheRecordingStartsAsLate) {
   Node busy = recorded(NodeKind::kernel, 0, 7, 10);
   busy.recorded->started = microseconds(500);
