@@ -70,6 +70,17 @@ std::optional<LaunchedRank> launched_rank() {
 
 CaptureJob::CaptureJob(const fs::path& output, std::optional<LaunchedRank> rank) : rank_(std::move(rank)) {
   directory_ = fs::absolute(output.string() + ".capture" + (rank_ ? rank_->job : ""));
+  make_directory();
+}
+
+CaptureJob CaptureJob::second_pass() const {
+  CaptureJob out(*this);
+  out.directory_ /= capture::kCountersFolder;
+  out.make_directory();
+  return out;
+}
+
+void CaptureJob::make_directory() {
   std::error_code error;
   fs::create_directory(directory_, error);
   if (error || ::access(directory_.c_str(), W_OK) != 0)

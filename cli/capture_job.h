@@ -25,6 +25,9 @@ class CaptureJob {
   // InputError when it cannot be made.
   CaptureJob(const std::filesystem::path& output, std::optional<LaunchedRank> rank);
 
+  // That of a second pass of the program, within this one's folder.
+  [[nodiscard]] CaptureJob second_pass() const;
+
   [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
   // Tells the others that this rank's program has ended. True for the one that is to join: the last.
   [[nodiscard]] bool ended();
@@ -32,6 +35,8 @@ class CaptureJob {
   void remove();
 
  private:
+  void make_directory();
+
   std::filesystem::path directory_;
   std::optional<LaunchedRank> rank_;
 };

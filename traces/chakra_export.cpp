@@ -153,6 +153,11 @@ class RankWriter {
     if (op.bytes != Bytes()) a.set("bytes", op.bytes.count());
     text("direction", op.copy_direction);
     if (!op.waits.empty()) a.set("waits", integers(op.waits));
+    if (op.counters) {
+      std::vector<std::int64_t> values;
+      for (const auto& value : op.counters->values) values.push_back(value.value_or(-1));
+      a.set("counters", std::move(values));
+    }
     if (op.launched_by) {
       a.set("operator", op.launched_by->name);
       std::vector<std::int64_t> element_bytes;

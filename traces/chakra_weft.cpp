@@ -92,8 +92,18 @@ class RankReader {
     op.copy_direction = a.text("direction");
     op.waits = numbers(a, "waits");
     if (a.find<std::string>("operator") != nullptr) op.launched_by = operator_call(node);
+    if (a.find<std::vector<std::int64_t>>("counters") != nullptr) op.counters = counters(a);
     if (op.kind == TraceOpKind::collective) op.collective = collective(a);
     return op;
+  }
+
+  // -1: not measured.
+  std::shared_ptr<const KernelCounters> counters(const ChakraAttributes& a) const {
+    const std::vector<std::int64_t> values = list(a, "counters", kKernelCounterCount);
+    KernelCounters out;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (values[i] >= 0) out.values[i] = values[i];
+    return std::make_shared<const KernelCounters>(out);
   }
 
   std::shared_ptr<const OperatorCall> operator_call(const ChakraNode& node) {

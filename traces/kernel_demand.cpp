@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "traces/measured_demand.h"
 #include "traces/product_depth.h"
 
 namespace weft {
@@ -18,8 +19,13 @@ constexpr double kLargestTensor = 1e9;
 class Guesser {
  public:
   Guesser(const std::string& name, const LaunchShape& shape, std::optional<Bytes> bytes,
-          std::optional<MeasuredAlone> alone, const OperatorCall* call)
-      : name_(name), blocks_(std::max<std::uint64_t>(shape.blocks(), 1)), bytes_(bytes), alone_(alone), call_(call) {
+          std::optional<MeasuredAlone> alone, const OperatorCall* call, const KernelCounters* counters)
+      : name_(name),
+        blocks_(std::max<std::uint64_t>(shape.blocks(), 1)),
+        bytes_(bytes),
+        alone_(alone),
+        call_(call),
+        counters_(counters) {
     guess_.node.shape = shape;
     guess_.node.origin = DemandOrigin::name;
   }
@@ -80,6 +86,7 @@ class Guesser {
         stream(traffic(), 1, 2, 1);
         break;
     }
+    if (counters_ != nullptr) apply_counters(*counters_, guess_.node, guess_.tensors);
     return std::move(guess_);
   }
 
@@ -98,6 +105,8 @@ class Guesser {
   // Bytes moved by kernels whose name and grid do not tell: what memory moves in their time at a modest rate, but at
   // least a sector a thread. Without a time, four words a thread.
   [[nodiscard]] double traffic() const {
+    if (const auto bytes = counters_ != nullptr ? measured_bytes(*counters_) : std::nullopt)
+      return std::clamp(*bytes, 1.0, 4 * kLargestTensor);
     const double least = 32 * threads() * blocks();
     const std::optional<double> time = unit_seconds();
     if (!time) return std::min(least, kLargestTensor);
@@ -243,17 +252,15 @@ class Guesser {
     const std::uint64_t rows = (blocks_ + columns - 1) / columns;
     const auto work =
         call_ != nullptr ? product_work(*call_, name_, blocks() * tile.m * tile.n) : std::optional<ProductWork>();
-    double depth = 0;
-    if (work) {
-      taps = work->taps;
-      depth = work->flops / (tile_flops * blocks());
-      node.origin = DemandOrigin::shapes;
-    } else {
-      depth = depth_from_time(tile, blocks_, columns, taps, unit_seconds());
-    }
+    const double operations = counters_ != nullptr ? pipe_operations(*counters_)[pipe].value_or(0) : 0;
+    if (work) taps = work->taps;
+    if (work) node.origin = DemandOrigin::shapes;
+    const double total = operations > 0 || !work ? operations : work->flops;
+    const double depth = total > 0 ? std::min(total / (tile_flops * blocks()), 1e9)
+                                   : depth_from_time(tile, blocks_, columns, taps, unit_seconds());
     node.iterations = static_cast<std::uint32_t>(std::max(std::floor(depth / tile.k), 1.0));
     node.stages = tile.stages;
-    const double k = work ? depth : static_cast<double>(node.iterations) * tile.k;
+    const double k = total > 0 ? depth : static_cast<double>(node.iterations) * tile.k;
     node.reads.push_back(tensor(tile.m * k * tile.element_bytes / taps, columns, 1, columns));
     node.reads.push_back(tensor(tile.n * k * tile.element_bytes, rows, columns, 0));
     node.writes.push_back(spread(static_cast<double>(tile.m) * tile.n * tile.element_bytes));
@@ -266,15 +273,17 @@ class Guesser {
   std::uint64_t blocks_;
   std::optional<Bytes> bytes_;
   std::optional<MeasuredAlone> alone_;
-  const OperatorCall* call_;  // may be null
+  const OperatorCall* call_;        // may be null
+  const KernelCounters* counters_;  // may be null
   KernelGuess guess_;
 };
 
 }  // namespace
 
 KernelGuess guess_kernel_demand(const std::string& kernel_name, const LaunchShape& shape, std::optional<Bytes> bytes,
-                                std::optional<MeasuredAlone> alone, const OperatorCall* call) {
-  return Guesser(kernel_name, shape, bytes, alone, call).guess();
+                                std::optional<MeasuredAlone> alone, const OperatorCall* call,
+                                const KernelCounters* counters) {
+  return Guesser(kernel_name, shape, bytes, alone, call, counters).guess();
 }
 
 LaunchShape copy_shape(Bytes bytes) {

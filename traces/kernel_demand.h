@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "traces/kernel_class.h"
+#include "traces/kernel_counters.h"
 #include "traces/operator_call.h"
 #include "workloads/graph.h"
 
@@ -24,16 +25,18 @@ struct MeasuredAlone {
 
 struct KernelGuess {
   KernelClass kernel_class = KernelClass::unknown;
-  KernelNode node;             // TensorUse::tensor is an index into `tensors`; origin is `name` or `shapes`
+  KernelNode node;             // TensorUse::tensor is an index into `tensors`
   std::vector<Bytes> tensors;  // sizes of the tensors that the kernel reads and writes
 };
 
 // `bytes` of a copy or memset, where recorded. `call`: the operator that launched the kernel, where the sizes of its
-// inputs were recorded; where they tell the work, the origin is `shapes`.
+// inputs were recorded; where they tell the work, the origin is `shapes`. `counters`: as measured_demand.h, where the
+// structure is for what they tell.
 [[nodiscard]] KernelGuess guess_kernel_demand(const std::string& kernel_name, const LaunchShape& shape,
                                               std::optional<Bytes> bytes = std::nullopt,
                                               std::optional<MeasuredAlone> alone = std::nullopt,
-                                              const OperatorCall* call = nullptr);
+                                              const OperatorCall* call = nullptr,
+                                              const KernelCounters* counters = nullptr);
 
 // The launch that stands for a copy within the GPU or a memset of `bytes`: 128 threads a block, each with four vectors
 // of 16 B, as PyTorch's vectorized kernels move memory; the driver's own grid is not recorded.

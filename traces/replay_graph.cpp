@@ -126,7 +126,8 @@ class GraphBuilder {
     if (op.bytes > Bytes()) bytes = op.bytes;
     std::optional<MeasuredAlone> measured;
     if (alone) measured = MeasuredAlone{*alone, rank_.compute_units};
-    KernelGuess guess = guess_kernel_demand(op.name, shape_of(op), bytes, measured, op.launched_by.get());
+    KernelGuess guess =
+        guess_kernel_demand(op.name, shape_of(op), bytes, measured, op.launched_by.get(), op.counters.get());
     place_tensors(op.stream, guess);
     node.kind = NodeKind::kernel;
     node.kernel = std::move(guess.node);

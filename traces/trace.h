@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/program.h"
+#include "traces/kernel_counters.h"
 #include "traces/operator_call.h"
 
 namespace weft {
@@ -46,6 +47,7 @@ struct TraceOp {
   std::string copy_direction;  // "DtoD", "HtoD", "DtoH", "PtoP"
   std::optional<TraceCollective> collective;
   std::shared_ptr<const OperatorCall> launched_by;  // innermost operator with recorded sizes of its inputs; or none
+  std::shared_ptr<const KernelCounters> counters;   // of kernels; or none
   std::vector<std::uint32_t> waits;  // earlier ops of this rank that this one waits for (event waits), ascending
 };
 
@@ -72,7 +74,8 @@ struct Trace {
 
 // Throws InputError, naming `source` and the op's place in weft's own format ("/ranks/0/ops/12"), unless: ranks are
 // distinct and below world_size; ops are in order of issue and lie in existing iterations; times are not negative;
-// waits point to earlier ops; collectives carry a group that exists and holds the rank; shapes are not empty.
+// waits point to earlier ops; counters are of kernels, from 0 to kMostCounted; collectives carry a group that exists
+// and holds the rank; shapes are not empty.
 void validate(const Trace& trace, const std::string& source);
 
 }  // namespace weft

@@ -98,8 +98,9 @@ class TraceReader : private TraceJson {
 
   TraceRank read_rank(object o, std::size_t index) const {
     const std::string place = "/ranks/" + std::to_string(index);
-    only_keys(o, place,
-              {"rank", "device", "compute_units", "memory_bytes", "iterations", "ops", "collectives", "waits"});
+    only_keys(
+        o, place,
+        {"rank", "device", "compute_units", "memory_bytes", "iterations", "ops", "collectives", "waits", "counters"});
     TraceRank rank;
     rank.rank = static_cast<std::uint32_t>(integer(o, place, "rank", 0, kMaxId));
     rank.device = text(o, place, "device");
@@ -114,6 +115,8 @@ class TraceReader : private TraceJson {
     read_ops(as_object(get(o, place, "ops"), place + "/ops"), place + "/ops", rank.ops);
     read_collectives(list(o, place, "collectives"), place + "/collectives", rank.ops);
     read_waits(list(o, place, "waits"), place + "/waits", rank.ops);
+    if (element counters; o["counters"].get(counters) == simdjson::SUCCESS)
+      read_counters(as_object(counters, place + "/counters"), place + "/counters", rank.ops);
     return rank;
   }
 
@@ -239,6 +242,34 @@ class TraceReader : private TraceJson {
         if (!first) op.waits.push_back(static_cast<std::uint32_t>(v));
         first = false;
       }
+    }
+  }
+
+  // Columns, of the operations that the first of them names.
+  void read_counters(object o, const std::string& place, std::vector<TraceOp>& ops) const {
+    std::vector<std::string_view> keys(kKernelCounterWords.begin(), kKernelCounterWords.end());
+    keys.emplace_back("op");
+    only_keys(o, place, keys);
+    const std::vector<std::int64_t> of =
+        integers(list(o, place, "op"), place + "/op", 0, static_cast<std::int64_t>(ops.size()) - 1);
+    std::vector<KernelCounters> rows(of.size());
+    for (std::size_t i = 0; i < kKernelCounterCount; ++i) {
+      element column;
+      if (o[kKernelCounterWords[i]].get(column) != simdjson::SUCCESS) continue;
+      const std::string here = place + "/" + std::string(kKernelCounterWords[i]);
+      const array values = as_list(column, here);
+      if (values.size() != rows.size())
+        fail(here, "expected " + std::to_string(rows.size()) + " values, got " + std::to_string(values.size()));
+      std::size_t row = 0;
+      for (const element value : values) {
+        if (!value.is_null()) rows[row].values[i] = as_integer(value, here, 0, kMostCounted);
+        ++row;
+      }
+    }
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      TraceOp& op = ops[static_cast<std::size_t>(of[row])];
+      if (op.counters) fail(place + "/op", "expected each operation once, got " + std::to_string(of[row]) + " twice");
+      op.counters = std::make_shared<const KernelCounters>(rows[row]);
     }
   }
 

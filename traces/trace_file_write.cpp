@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -124,7 +125,27 @@ class Writer {
       out += fmt::format("{}[{},{}]", first ? "" : ",", i, fmt::join(ops[i].waits, ","));
       first = false;
     }
-    out += "]}";
+    out += "]";
+    write_counters(ops, out);
+    out += "}";
+  }
+
+  // Where there are any, so that other files stay as they are; counters that no kernel has get no column.
+  static void write_counters(const std::vector<TraceOp>& ops, std::string& out) {
+    std::vector<std::size_t> of;
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      if (ops[i].counters) of.push_back(i);
+    if (of.empty()) return;
+    out += fmt::format(",\n\"counters\":{{\"op\":[{}]", fmt::join(of, ","));
+    for (std::size_t c = 0; c < kKernelCounterCount; ++c) {
+      const auto value = [&](std::size_t op) { return ops[op].counters->values[c]; };
+      if (std::none_of(of.begin(), of.end(), [&](std::size_t op) { return value(op).has_value(); })) continue;
+      out += fmt::format(",\n\"{}\":[", kKernelCounterWords[c]);
+      for (std::size_t i = 0; i < of.size(); ++i)
+        out += fmt::format("{}{}", i ? "," : "", value(of[i]) ? std::to_string(*value(of[i])) : "null");
+      out += "]";
+    }
+    out += "}";
   }
 
   std::string collective_row(std::size_t op, const TraceCollective& c) {

@@ -76,6 +76,7 @@ class Counter {
       const TraceOp& op = rank.ops[i];
       ++counts_[static_cast<std::size_t>(op.kind)];
       if (op.kind != TraceOpKind::host_wait) streams_.insert(op.stream);
+      with_counters_ += op.counters ? 1 : 0;
       if (op.kind == TraceOpKind::kernel) computing_.push_back({op.start, op.start + op.duration});
       if (op.kind != TraceOpKind::collective) continue;
       communicating_.push_back({op.start, op.start + op.duration});
@@ -94,11 +95,13 @@ class Counter {
 
   [[nodiscard]] std::int64_t count(TraceOpKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
   [[nodiscard]] std::int64_t kernels() const { return count(TraceOpKind::kernel) + count(TraceOpKind::collective); }
+  [[nodiscard]] std::int64_t with_counters() const { return with_counters_; }
   [[nodiscard]] const std::set<std::uint32_t>& streams() const { return streams_; }
   [[nodiscard]] const Overlap& overlapped() const { return overlap_; }
 
   void write_counts(Json& out) const {
     out["kernels"] = kernels();
+    out["kernels_with_counters"] = with_counters_;
     out["collectives"] = count(TraceOpKind::collective);
     out["copies"] = count(TraceOpKind::copy);
     out["memsets"] = count(TraceOpKind::memset);
@@ -137,6 +140,7 @@ class Counter {
   }
 
   std::array<std::int64_t, kTraceOpKinds.size()> counts_{};
+  std::int64_t with_counters_ = 0;
   std::set<std::uint32_t> streams_;
   std::map<CollectiveKind, KindSum> kinds_;
   std::vector<Interval> computing_;
@@ -224,6 +228,7 @@ Json iteration_info(const TraceRank& rank, std::uint32_t index, const std::vecto
 
 Json trace_info_json(const Trace& trace) {
   std::int64_t kernels = 0;
+  std::int64_t with_counters = 0;
   std::array<std::int64_t, kTraceOpKinds.size()> counts{};
   std::size_t streams = 0;
   std::size_t iterations = 0;
@@ -242,6 +247,7 @@ Json trace_info_json(const Trace& trace) {
     const Counter counter(rank, all);
     const Slowdown of_rank = slowdown_of(rank);
     kernels += counter.kernels();
+    with_counters += counter.with_counters();
     for (const TraceOpKind kind : kTraceOpKinds) counts[static_cast<std::size_t>(kind)] += counter.count(kind);
     streams = std::max(streams, counter.streams().size());
     iterations = std::max(iterations, rank.iterations.size());
@@ -263,6 +269,7 @@ Json trace_info_json(const Trace& trace) {
   out["world_size"] = trace.world_size;
   out["ranks"] = trace.ranks.size();
   out["kernels"] = kernels;
+  out["kernels_with_counters"] = with_counters;
   out["collectives"] = count(TraceOpKind::collective);
   out["copies"] = count(TraceOpKind::copy);
   out["memsets"] = count(TraceOpKind::memset);

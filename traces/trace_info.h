@@ -8,11 +8,12 @@
 
 namespace weft {
 
-// As `weft trace info --json` prints it: { schema, source, world_size, ranks, kernels, collectives, copies, memsets,
-// host_waits, streams, iterations, communication_hidden, compute_under_communication, slowdown_at_equal_positions,
-// positions, positions_slower, ranks_together, per_rank[], per_iteration[] }. Times in seconds, sizes in bytes; null
-// where it does not apply. `kernels` counts all GPU kernels, `collectives` those of the communication library among
-// them; `streams` and `iterations` are the most that a rank has (per_rank lists the streams).
+// As `weft trace info --json` prints it: { schema, source, world_size, ranks, kernels, kernels_with_counters,
+// collectives, copies, memsets, host_waits, streams, iterations, communication_hidden, compute_under_communication,
+// slowdown_at_equal_positions, positions, positions_slower, ranks_together, per_rank[], per_iteration[] }. Times in
+// seconds, sizes in bytes; null where it does not apply. `kernels` counts all GPU kernels, `collectives` those of the
+// communication library among them; `streams` and `iterations` are the most that a rank has (per_rank lists the
+// streams).
 //
 // communication_hidden: the share of the time of collectives during which other kernels run.
 // compute_under_communication: the share of those kernels' time during which a collective runs.

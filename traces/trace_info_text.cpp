@@ -40,6 +40,8 @@ std::string trace_info_text(const Trace& trace) {
                                 count("world_size"), count("iterations"));
   out += fmt::format("  {} kernels ({} of them collectives), {} copies, {} memsets, {} host waits\n", count("kernels"),
                      count("collectives"), count("copies"), count("memsets"), count("host_waits"));
+  if (count("kernels_with_counters") > 0)
+    out += fmt::format("  {} kernels have counters\n", count("kernels_with_counters"));
   out += fmt::format("  communication hidden behind compute  {}\n", percent(info["communication_hidden"]));
   out += fmt::format("  compute under communication          {}\n", percent(info["compute_under_communication"]));
   const Json& slowdown = info["slowdown_at_equal_positions"];

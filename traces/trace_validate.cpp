@@ -80,6 +80,7 @@ class Validator {
     }
     if ((op.kind == TraceOpKind::collective) != op.collective.has_value())
       fail(place, "expected collective details on collectives and nowhere else");
+    if (op.counters) check_counters(op, place);
     if (op.collective) check_collective(rank, *op.collective, place);
   }
 
@@ -94,6 +95,15 @@ class Validator {
     if (blocks > kMaxBlocks) fail(place, "expected at most 2^40 blocks, got more");
     if (threads > kMaxThreadsPerBlock)
       fail(place, "expected at most 1024 threads a block, got " + number(static_cast<std::int64_t>(threads)));
+  }
+
+  void check_counters(const TraceOp& op, const std::string& place) const {
+    if (op.kind != TraceOpKind::kernel) fail(place, "expected counters of kernels only");
+    for (std::size_t i = 0; i < kKernelCounterCount; ++i) {
+      const std::int64_t value = op.counters->values[i].value_or(0);
+      if (value < 0 || value > kMostCounted)
+        fail(place, std::string(kKernelCounterWords[i]) + ": expected 0 to 2^58, got " + number(value));
+    }
   }
 
   void check_collective(const TraceRank& rank, const TraceCollective& c, const std::string& place) const {

@@ -86,13 +86,6 @@ TEST_F(CaptureCommand, AMissingProgramIsMissingInput) {
   EXPECT_FALSE(records_are_left());
 }
 
-TEST_F(CaptureCommand, SaysThatCountersAreNotBuilt) {
-  const Ran ran = run("echo hello", "", "--counters");
-  EXPECT_EQ(ran.status, 2);
-  EXPECT_EQ(ran.output, "");
-  EXPECT_THAT(ran.errors, HasSubstr("--counters"));
-}
-
 TEST_F(CaptureCommand, BesideAnotherProfilerTheProgramRunsWithout) {
   const Ran ran = run("sh -c 'echo $CUDA_INJECTION64_PATH; exit 4'", "CUDA_INJECTION64_PATH=/opt/nsys.so");
   EXPECT_EQ(ran.status, 4);

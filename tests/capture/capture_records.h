@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "traces/capture/inject/record_file.h"
 #include "traces/capture/record.h"
@@ -130,6 +132,23 @@ class TestProcess {
     record.node = node;
     record.dependency = other;
     file_.put(record);
+  }
+
+  // With the grid and block of kernel(). `known`: as CountersRecord.
+  void counters(std::string_view name, std::uint64_t hbm_read, std::uint32_t device, std::uint32_t known = 1) {
+    CountersRecord record;
+    record.device = device;
+    record.length = static_cast<std::uint32_t>(name.size());
+    for (std::uint32_t* shape : {record.grid, record.block}) shape[0] = shape[1] = shape[2] = 1;
+    record.grid[0] = 64;
+    record.block[0] = 256;
+    record.known = hbm_read == 0 ? 0 : known;
+    record.values[0] = hbm_read;
+    std::vector<char> bytes(sizeof(record) + (name.size() + 7) / 8 * 8);
+    record.header.bytes = static_cast<std::uint32_t>(bytes.size());
+    std::memcpy(bytes.data(), &record, sizeof(record));
+    std::memcpy(bytes.data() + sizeof(record), name.data(), name.size());
+    file_.put_bytes(bytes.data(), bytes.size());
   }
 
   void dropped(std::uint64_t records) {

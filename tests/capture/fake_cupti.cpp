@@ -1,10 +1,11 @@
 // Stands for CUPTI where there is no GPU: records of kernels that never ran, in buffers as CUPTI fills them. The
 // variable FAKE_CUPTI makes it fail: "busy", another profiler is there; "forbidden", the user may not profile.
+#include "tests/capture/fake_cupti.h"
+
 #include <cupti.h>
 
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 
 namespace {
 
@@ -14,11 +15,7 @@ CUpti_BuffersCallbackCompleteFunc on_complete;
 std::uint8_t* buffer;
 std::size_t buffer_bytes, used;
 std::size_t dropped;
-
-bool asked_to(const char* what) {
-  const char* mode = std::getenv("FAKE_CUPTI");
-  return mode != nullptr && std::string_view(mode) == what;
-}
+bool launches_are_told;
 
 void complete() {
   if (buffer != nullptr) on_complete(nullptr, 0, buffer, buffer_bytes, used);
@@ -41,7 +38,36 @@ void add(const Activity& activity) {
   used += sizeof(Activity);
 }
 
+constexpr const char* kAdd = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>";
+constexpr const char* kProduct = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1";
+constexpr const char* kCollective = "_Z36ncclDevKernel_AllReduce_Sum_f32_RINGP15ncclDevKernelArgs";
+
+void tell_launch(CUpti_CallbackId call, CUpti_ApiCallbackSite site, const char* name, const void* parameters) {
+  CUpti_CallbackData data{};
+  data.callbackSite = site;
+  data.functionParams = parameters;
+  data.symbolName = name;
+  data.context = reinterpret_cast<CUcontext>(1);
+  on_callback(nullptr, CUPTI_CB_DOMAIN_DRIVER_API, call, &data);
+}
+
+// What CUPTI tells of a launch, and the range profiler's own part in it. `stream`: kCapturingStream captures.
+void launch(const char* name, std::uintptr_t stream = 7) {
+  cuLaunchKernel_params parameters{};
+  parameters.gridDimX = parameters.gridDimY = parameters.gridDimZ = parameters.blockDimY = parameters.blockDimZ = 1;
+  parameters.blockDimX = 128;
+  parameters.hStream = reinterpret_cast<CUstream>(stream);
+  tell_launch(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_API_ENTER, name, &parameters);
+  if (stream != kCapturingStream) fake_kernel_runs(name);
+  tell_launch(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_API_EXIT, name, &parameters);
+}
+
 }  // namespace
+
+bool asked_to(std::string_view what) {
+  const char* mode = std::getenv("FAKE_CUPTI");
+  return mode != nullptr && mode == what;
+}
 
 extern "C" {
 
@@ -53,7 +79,12 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc callba
   return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 }
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) { return CUPTI_SUCCESS; }
-CUptiResult cuptiEnableCallback(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain, CUpti_CallbackId) {
+CUptiResult cuptiEnableCallback(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain domain, CUpti_CallbackId) {
+  launches_are_told = launches_are_told || domain == CUPTI_CB_DOMAIN_DRIVER_API;
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetDeviceId(CUcontext, std::uint32_t* device) {
+  *device = 0;
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
@@ -62,6 +93,8 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
 }
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t call, const char** name) {
   *name = domain == CUPTI_CB_DOMAIN_RUNTIME_API && call == 211 ? "cudaLaunchKernel_v7000" : "cudaOther_v3020";
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
+    *name = call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel ? "cuLaunchKernel" : "cuOther";
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetGraphNodeId(CUgraphNode node, std::uint64_t* id) {
@@ -104,9 +137,21 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
 }
 int InitializeInjectionNvtx2(const void* (*)(std::uint32_t)) { return 1; }
 
-// Kernels of 8 us every 10 us on one stream, with their launches, and an edge between two nodes of a graph.
-void fake_cupti_run(std::uint64_t kernels) {
+// Kernels of 8 us every 10 us on one stream, with their launches, and an edge between two nodes of a graph. A negative
+// number: as many, every third a collective. Where launches are told, they are, and a graph's is between them.
+void fake_cupti_run(std::int64_t number) {
+  const auto kernels = static_cast<std::uint64_t>(number < 0 ? -number : number);
   for (std::uint64_t i = 0; i < kernels; ++i) {
+    const bool collective = number < 0 && i % 3 == 2;
+    const char* name = collective ? kCollective : (number < 0 ? i % 3 : i % 2) == 0 ? kAdd : kProduct;
+    if (launches_are_told) {
+      launch(name);
+      launch(kAdd, kCapturingStream);
+      tell_launch(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_API_ENTER, nullptr, nullptr);
+      fake_kernel_runs("ncclDevKernel of a graph");
+      tell_launch(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_API_EXIT, nullptr, nullptr);
+      continue;
+    }
     const std::uint64_t time = 1'700'000'000'000'000'000 + i * 10'000;
     CUpti_ActivityAPI call{};
     call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
@@ -124,9 +169,12 @@ void fake_cupti_run(std::uint64_t kernels) {
     kernel.gridX = kernel.gridY = kernel.gridZ = kernel.blockY = kernel.blockZ = 1;
     kernel.blockX = 128;
     kernel.correlationId = call.correlationId;
-    kernel.name = i % 2 == 0 ? "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>"
-                             : "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1";
+    kernel.name = name;
     add(kernel);
+  }
+  if (launches_are_told) {
+    if (asked_to("one-more")) launch(kProduct);
+    return;
   }
   CUpti_GraphData graph{};
   graph.node = reinterpret_cast<CUgraphNode>(1);

@@ -38,8 +38,8 @@ int run_kernels(const char* driver, const char* count) {
   dlopen(driver, RTLD_NOW);
   if (start_cuda() != kFine) return 1;
   void* cupti = open_library("WEFT_CAPTURE_CUPTI");
-  auto* run = reinterpret_cast<void (*)(std::uint64_t)>(dlsym(cupti, "fake_cupti_run"));
-  run(std::strtoull(count, nullptr, 10));
+  auto* run = reinterpret_cast<void (*)(std::int64_t)>(dlsym(cupti, "fake_cupti_run"));
+  run(std::strtoll(count, nullptr, 10));
   return 0;
 }
 

@@ -86,6 +86,17 @@ TEST_F(Injection, WithoutADriverTheProgramRunsAndIsTold) {
 #endif
 }
 
+TEST_F(Injection, WithoutADriverNothingIsCountedAndTheProgramRuns) {
+  if (std::filesystem::exists("/proc/driver/nvidia/version")) GTEST_SKIP() << "there is a driver here";
+  const Ran started = run("cuda", "WEFT_CAPTURE_COUNTERS=1");
+  EXPECT_EQ(started.status, 3) << started.output;
+  EXPECT_THAT(started.output, ::testing::HasSubstr("CUDA started"));
+#ifdef WEFT_CUPTI_LIBRARY
+  EXPECT_THAT(recorded().notes, ::testing::ElementsAre(::testing::HasSubstr("its kernels are not counted")));
+  EXPECT_TRUE(recorded().whole);
+#endif
+}
+
 TEST_F(Injection, WithoutAFolderNothingIsWritten) {
   const Ran ran = run("nccl", "WEFT_CAPTURE_DIRECTORY=");
   EXPECT_EQ(ran.status, 3);

@@ -79,6 +79,9 @@ Trace small_trace() {
     kernel.shape = LaunchShape{{4, 2, 1}, {128, 1, 1}, 40, 1024};
     kernel.launched_by =
         std::make_shared<OperatorCall>(OperatorCall{"aten::mm", {{4, {64, 256}}, {4, {256, 128}}, {0, {}}}});
+    KernelCounters counters;
+    counters[KernelCounter::l2_read_bytes] = 123'456;
+    kernel.counters = std::make_shared<const KernelCounters>(counters);
     TraceOp world = op(TraceOpKind::collective, 9, 11.2, 26, 50);
     world.collective = TraceCollective{CollectiveKind::all_reduce, 1000, DataType::fp16, 4, {0, 1, 2, 3}, "0"};
     world.waits = {0};
@@ -156,6 +159,7 @@ TEST(ChakraExport, RefusesRecordsThatAreNotItsOwn) {
   EXPECT_THAT(error("times_fs", std::vector<std::int64_t>{1, 2}), HasSubstr("4 numbers"));
   EXPECT_THAT(error("times_fs", std::vector<std::int64_t>{1, 2, -3, 4}), HasSubstr("at least 0"));
   EXPECT_THAT(error("launch", std::vector<std::int64_t>{-1, 1, 1, 1, 1, 1, 1, 1}), HasSubstr("from 0 to 2^32 - 1"));
+  EXPECT_THAT(error("counters", std::vector<std::int64_t>{1, 2}), HasSubstr("11 numbers"));
   EXPECT_THAT(error("iteration", std::int64_t{5}), HasSubstr("iteration below 1"));
   EXPECT_THAT(error("input_element_bytes", std::vector<std::int64_t>{4}), HasSubstr("3 numbers"));
 }

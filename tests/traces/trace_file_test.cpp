@@ -38,6 +38,10 @@ Trace small_trace() {
   kernel.issue_duration = Time(2);
   kernel.start = Time(9'007'199'254'740'993);  // needs more digits than a double has
   kernel.duration = Time(17);
+  KernelCounters counters;
+  counters[KernelCounter::hbm_read_bytes] = 9'007'199'254'740'993;
+  counters[KernelCounter::tensor_fp16_ops] = 0;
+  kernel.counters = std::make_shared<const KernelCounters>(counters);
   kernel.shape = LaunchShape{{7, 8, 32}, {256, 1, 1}, 40, 4224};
   kernel.launched_by =
       std::make_shared<OperatorCall>(OperatorCall{"aten::mm", {{4, {64, 256}}, {4, {256, 128}}, {0, {}}}});
@@ -106,6 +110,13 @@ void expect_equal(const TraceOp& a, const TraceOp& b) {
   EXPECT_EQ(a.collective->channels, b.collective->channels);
 }
 
+void expect_equal_counters(const TraceOp& a, const TraceOp& b) {
+  ASSERT_EQ(a.counters == nullptr, b.counters == nullptr);
+  if (a.counters) {
+    EXPECT_EQ(*a.counters, *b.counters);
+  }
+}
+
 TEST(TraceFile, RoundTripsExactly) {
   const TemporaryFolder folder;
   const Trace trace = small_trace();
@@ -126,6 +137,8 @@ TEST(TraceFile, RoundTripsExactly) {
       ASSERT_EQ(read.ranks[r].ops.size(), trace.ranks[r].ops.size());
       for (std::size_t i = 0; i < trace.ranks[r].ops.size(); ++i)
         expect_equal(trace.ranks[r].ops[i], read.ranks[r].ops[i]);
+      for (std::size_t i = 0; i < trace.ranks[r].ops.size(); ++i)
+        expect_equal_counters(trace.ranks[r].ops[i], read.ranks[r].ops[i]);
     }
   }
 }
@@ -149,6 +162,15 @@ TEST(TraceFile, ReadsTracesWithoutOperators) {
   }
   const Trace trace = read_trace(folder.write("old.json", text));
   EXPECT_EQ(trace.ranks[0].ops[0].launched_by, nullptr);
+}
+
+TEST(TraceFile, HasNoWordOfCountersWhereThereAreNone) {
+  const TemporaryFolder folder;
+  Trace trace = small_trace();
+  for (TraceRank& rank : trace.ranks)
+    for (TraceOp& op : rank.ops) op.counters.reset();
+  write_trace(trace, folder.file("t.json"));
+  EXPECT_EQ(content_of(folder.file("t.json")).find("counters"), std::string::npos);
 }
 
 TEST(TraceFile, SaysThatAFileIsMissing) {
@@ -186,6 +208,23 @@ TEST(TraceFile, RefusesWhatIsNoJson) {
 TEST(TraceFile, RefusesNegativeTimes) {
   EXPECT_THAT(error_after("\"duration_fs\":[17", "\"duration_fs\":[-17"), HasSubstr("/ranks/0/ops/duration_fs/0"));
   EXPECT_THAT(error_after("\"issued_fs\":[1", "\"issued_fs\":[-1"), HasSubstr("got -1"));
+}
+
+TEST(TraceFile, RefusesCountersThatCannotBe) {
+  const std::string good = "\"hbm_read_bytes\":[9007199254740993]";
+  const auto with = [&](const std::string& column) { return error_after(good, column); };
+  EXPECT_THAT(with("\"hbm_read_bytes\":[-1]"), HasSubstr("/ranks/0/counters/hbm_read_bytes"));
+  EXPECT_THAT(with("\"hbm_read_bytes\":[1e3]"), HasSubstr("expected an integer"));
+  EXPECT_THAT(with("\"hbm_read_bytes\":[288230376151711745]"), HasSubstr("expected an integer from 0 to"));
+  EXPECT_THAT(with("\"hbm_read_bytes\":[1,2]"), HasSubstr("expected 1 values, got 2"));
+  EXPECT_THAT(with("\"hbm_bytes\":[1]"), HasSubstr("hbm_bytes"));
+  EXPECT_THAT(error_after("\"counters\":{\"op\":[0]", "\"counters\":{\"op\":[99]"), HasSubstr("/counters/op"));
+  EXPECT_THAT(error_after("\"counters\":{\"op\":[0],", "\"counters\":{"), HasSubstr("/counters/op"));
+  EXPECT_THAT(error_after("\"op\":[0],\n\"hbm_read_bytes\":[9007199254740993],\n\"tensor_fp16_ops\":[0]",
+                          "\"op\":[0,0],\"fp32_ops\":[1,2]"),
+              HasSubstr("expected each operation once"));
+  EXPECT_THAT(error_after("\"counters\":{\"op\":[0]", "\"counters\":{\"op\":[1]"),
+              HasSubstr("counters of kernels only"));
 }
 
 TEST(TraceFile, RefusesIndicesOutsideTheirTables) {

@@ -55,6 +55,16 @@ TEST(TraceInfo, CountsWhatIsThere) {
   EXPECT_EQ(info["per_iteration"][1]["collectives_by_kind"]["all_reduce"]["bytes"], 40);
 }
 
+TEST(TraceInfo, CountsTheKernelsThatHaveCounters) {
+  Trace trace = two_iterations();
+  EXPECT_EQ(trace_info_json(trace)["kernels_with_counters"], 0);
+  EXPECT_THAT(trace_info_text(trace), ::testing::Not(HasSubstr("counters")));
+  trace.ranks[0].ops[0].counters = std::make_shared<const KernelCounters>();
+  EXPECT_EQ(trace_info_json(trace)["kernels_with_counters"], 1);
+  EXPECT_EQ(trace_info_json(trace)["per_iteration"][0]["kernels_with_counters"], 1);
+  EXPECT_THAT(trace_info_text(trace), HasSubstr("1 kernels have counters"));
+}
+
 TEST(TraceInfo, MeasuresHiddenCommunicationAndComputeUnderIt) {
   const Json info = trace_info_json(two_iterations());
   EXPECT_DOUBLE_EQ(info["communication_hidden"].get<double>(), 72.0 / 100);

@@ -78,10 +78,9 @@ void CaptureFile::add_text() {
   texts_.push_back(readable({record_ + sizeof(record), record.length}));
 }
 
-std::string CaptureFile::note() const {
-  const auto record = as<capture::NoteRecord>();
-  if (header_.bytes < sizeof(record) || record.length > header_.bytes - sizeof(record)) return {};
-  return readable({record_ + sizeof(record), record.length});
+std::string CaptureFile::text_behind(std::size_t at, std::uint32_t length) const {
+  if (header_.bytes < at || length > header_.bytes - at) return {};
+  return readable({record_ + at, length});
 }
 
 const std::string& CaptureFile::text(std::uint32_t number) const { return texts_[number < texts_.size() ? number : 0]; }

@@ -35,8 +35,12 @@ class CaptureFile {
     if (header_.bytes >= sizeof(Record)) std::memcpy(&record, record_, sizeof(Record));
     return record;
   }
-  // The characters of a NoteRecord.
-  [[nodiscard]] std::string note() const;
+  // The characters behind a NoteRecord or a CountersRecord.
+  template <class Record>
+  [[nodiscard]] std::string text_behind() const {
+    return text_behind(sizeof(Record), as<Record>().length);
+  }
+  [[nodiscard]] std::string note() const { return text_behind<capture::NoteRecord>(); }
   // A name by its number; empty when there is none. Valid UTF-8.
   [[nodiscard]] const std::string& text(std::uint32_t number) const;
   // After the last record: why it was the last, in words; empty: the process ended in order.
@@ -47,6 +51,7 @@ class CaptureFile {
   bool next_block();
   bool damaged(std::string what);
   void add_text();
+  [[nodiscard]] std::string text_behind(std::size_t at, std::uint32_t length) const;
 
   std::string name_;
   std::ifstream file_;

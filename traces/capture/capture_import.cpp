@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/error.h"
+#include "traces/capture/captured_counters.h"
 #include "traces/capture/captured_process.h"
 #include "traces/capture/captured_run.h"
 
@@ -27,7 +28,7 @@ std::vector<fs::path> capture_files(const std::vector<fs::path>& paths) {
 
 }  // namespace
 
-Trace import_capture(const std::vector<fs::path>& paths, std::vector<std::string>& notes) {
+Trace import_capture_times(const std::vector<fs::path>& paths, std::vector<std::string>& notes) {
   const std::vector<fs::path> files = capture_files(paths);
   if (files.empty())
     throw MissingInput(paths.empty() ? "capture"
@@ -35,6 +36,14 @@ Trace import_capture(const std::vector<fs::path>& paths, std::vector<std::string
   CapturedRun run(notes);
   for (const fs::path& file : files) run.add(read_captured_process(file), files.size() == 1);
   return run.finish(paths.front().filename().string());
+}
+
+Trace import_capture(const std::vector<fs::path>& paths, std::vector<std::string>& notes) {
+  Trace trace = import_capture_times(paths, notes);
+  for (const fs::path& path : paths)
+    if (const fs::path counters = path / capture::kCountersFolder; fs::is_directory(counters))
+      join_counters(trace, counters, notes);
+  return trace;
 }
 
 }  // namespace weft

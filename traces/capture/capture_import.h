@@ -14,6 +14,10 @@ namespace weft {
 // moved so that collectives end together (traces/clock_alignment.h). `notes` says what was lost, missing or moved.
 //
 // Throws MissingInput and InputError: no file, no capture file, no operation on a GPU, two processes of one rank.
+[[nodiscard]] Trace import_capture_times(const std::vector<std::filesystem::path>& paths,
+                                         std::vector<std::string>& notes);
+
+// The same, with the counters of a second pass (captured_counters.h) that the folders hold.
 [[nodiscard]] Trace import_capture(const std::vector<std::filesystem::path>& paths, std::vector<std::string>& notes);
 
 }  // namespace weft

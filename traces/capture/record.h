@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "traces/kernel_counters.h"
+
 namespace weft::capture {
 
 inline constexpr char kMagic[8] = {'W', 'E', 'F', 'T', 'C', 'A', 'P', '1'};
@@ -19,7 +21,10 @@ inline constexpr std::size_t kMaxText = 65536;                    // longer name
 
 // The variables by which `weft capture` speaks to the library.
 inline constexpr const char* kDirectoryVariable = "WEFT_CAPTURE_DIRECTORY";
-inline constexpr const char* kCuptiVariable = "WEFT_CAPTURE_CUPTI";  // path of CUPTI, tried first
+inline constexpr const char* kCuptiVariable = "WEFT_CAPTURE_CUPTI";        // path of CUPTI, tried first
+inline constexpr const char* kCountersVariable = "WEFT_CAPTURE_COUNTERS";  // set: count kernels, in the place of times
+// Within a capture's folder, the files of its second pass.
+inline constexpr const char* kCountersFolder = "counters";
 
 struct BlockHeader {
   std::uint32_t magic;
@@ -46,7 +51,8 @@ enum class RecordKind : std::uint32_t {
   communicator,
   collective,
   dropped,
-  end
+  end,
+  counters
 };
 
 // Begins every record. Records are multiples of 8 bytes; one that is longer than its struct here comes from a newer
@@ -66,7 +72,7 @@ struct SessionRecord {
   char host[64] = {};
 };
 
-// A TextRecord or NoteRecord is followed by its characters and zeros up to a multiple of 8.
+// A TextRecord, NoteRecord or CountersRecord is followed by its characters and zeros up to a multiple of 8.
 struct TextRecord {
   RecordHeader header{RecordKind::text, 0};
   std::uint32_t number = 0;
@@ -224,6 +230,19 @@ struct DroppedRecord {
   std::uint64_t records = 0;
 };
 
+// A kernel of the second pass, in the order of launches; without its name, which follows, records would need a table.
+struct CountersRecord {
+  RecordHeader header{RecordKind::counters, 0};
+  std::uint32_t device = 0;
+  std::uint32_t length = 0;
+  std::uint32_t grid[3] = {};
+  std::uint32_t block[3] = {};
+  std::uint32_t known = 0;  // bit i: values[i] was measured
+  std::uint32_t spare = 0;
+  std::uint64_t values[16] = {};  // by KernelCounter
+};
+static_assert(kKernelCounterCount <= 16);
+
 // The process ended in order.
 struct EndRecord {
   RecordHeader header{RecordKind::end, sizeof(EndRecord)};
@@ -237,6 +256,7 @@ static_assert(kIsRecord<SessionRecord> && kIsRecord<TextRecord> && kIsRecord<Not
               kIsRecord<ClockRecord> && kIsRecord<KernelRecord> && kIsRecord<CopyRecord> && kIsRecord<MemsetRecord> &&
               kIsRecord<CallRecord> && kIsRecord<SynchronizationRecord> && kIsRecord<EventRecord> &&
               kIsRecord<RangeRecord> && kIsRecord<GraphRecord> && kIsRecord<CommunicatorRecord> &&
-              kIsRecord<CollectiveRecord> && kIsRecord<DroppedRecord> && kIsRecord<EndRecord>);
+              kIsRecord<CollectiveRecord> && kIsRecord<DroppedRecord> && kIsRecord<EndRecord> &&
+              kIsRecord<CountersRecord>);
 
 }  // namespace weft::capture

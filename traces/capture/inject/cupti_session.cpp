@@ -1,67 +1,20 @@
 // What the driver calls in a captured process: starts CUPTI, and hands what it tells to the writer.
-#include <cupti.h>
 #include <dlfcn.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <mutex>
 
 #include "traces/capture/inject/activity_converter.h"
 #include "traces/capture/inject/clock.h"
+#include "traces/capture/inject/counters.h"
+#include "traces/capture/inject/cupti_library.h"
 #include "traces/capture/inject/session.h"
 
 namespace weft::capture {
 
 namespace {
 
-// CUPTI is opened when CUDA starts and not linked with, so that programs without CUDA never see it.
-struct Cupti {
-  void* library = nullptr;
-
-#define WEFT_CUPTI_FUNCTIONS(X)             \
-  X(cuptiSubscribe_v2)                      \
-  X(cuptiUnsubscribe)                       \
-  X(cuptiEnableCallback)                    \
-  X(cuptiGetResultString)                   \
-  X(cuptiGetCallbackName)                   \
-  X(cuptiGetGraphNodeId)                    \
-  X(cuptiSetThreadIdType)                   \
-  X(cuptiActivityRegisterCallbacks)         \
-  X(cuptiActivityRegisterTimestampCallback) \
-  X(cuptiActivityEnable)                    \
-  X(cuptiActivityEnableRuntimeApi)          \
-  X(cuptiActivityEnableDriverApi)           \
-  X(cuptiActivityEnableLatencyTimestamps)   \
-  X(cuptiActivityGetNextRecord)             \
-  X(cuptiActivityGetNumDroppedRecords)      \
-  X(cuptiActivityFlushAll)
-#define WEFT_MEMBER(name) decltype(&::name) name = nullptr;
-  WEFT_CUPTI_FUNCTIONS(WEFT_MEMBER)
-#undef WEFT_MEMBER
-
-  bool open() {
-    const char* asked = std::getenv(kCuptiVariable);
-    for (const char* path : {asked, "libcupti.so.13", WEFT_CUPTI_LIBRARY}) {
-      if (path != nullptr && *path != 0 && library == nullptr) library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    }
-    if (library == nullptr) return false;
-    bool all = true;
-#define WEFT_FIND(name) all = all && (this->name = reinterpret_cast<decltype(&::name)>(::dlsym(library, #name)));
-    WEFT_CUPTI_FUNCTIONS(WEFT_FIND)
-#undef WEFT_FIND
-#undef WEFT_CUPTI_FUNCTIONS
-    return all;
-  }
-};
-
-Cupti cupti;
-std::once_flag cupti_opened;
-bool cupti_is_open = false;
-
-bool open_cupti() {
-  std::call_once(cupti_opened, [] { cupti_is_open = cupti.open(); });
-  return cupti_is_open;
-}
+constexpr const char* kNotCaptured = "its kernels are not captured";
 
 void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* most_records) {
   Writer* writer = session();
@@ -75,22 +28,22 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
 }
 
 void convert_buffer(const std::uint8_t* buffer, std::size_t valid_bytes, RecordFile& file) {
-  static ActivityConverter converter(cupti.cuptiGetCallbackName);  // the writer's thread only
+  static ActivityConverter converter(cupti()->cuptiGetCallbackName);  // the writer's thread only
   CUpti_Activity* activity = nullptr;
   // CUPTI's signature takes a pointer to change; it does not.
   auto* records = const_cast<std::uint8_t*>(buffer);
-  while (cupti.cuptiActivityGetNextRecord(records, valid_bytes, &activity) == CUPTI_SUCCESS)
+  while (cupti()->cuptiActivityGetNextRecord(records, valid_bytes, &activity) == CUPTI_SUCCESS)
     converter.convert(*activity, file);
 }
 
-void flush_complete() { cupti.cuptiActivityFlushAll(0); }
+void flush_complete() { cupti()->cuptiActivityFlushAll(0); }
 
 std::uint64_t count_dropped() {
   std::size_t dropped = 0;
-  return cupti.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS ? dropped : 0;
+  return cupti()->cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS ? dropped : 0;
 }
 
-void flush_all() { cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); }
+void flush_all() { cupti()->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); }
 
 // Nodes of CUDA graphs as they are put together: kernels name the node that they come from, and edges are told here
 // only.
@@ -103,115 +56,48 @@ void CUPTIAPI graph_changed(void*, CUpti_CallbackDomain domain, CUpti_CallbackId
   const bool edge = what == CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED;
   GraphRecord record;
   record.header.kind = edge ? RecordKind::graph_edge : RecordKind::graph_clone;
-  if (cupti.cuptiGetGraphNodeId(graph->node, &record.node) != CUPTI_SUCCESS) return;
+  if (cupti()->cuptiGetGraphNodeId(graph->node, &record.node) != CUPTI_SUCCESS) return;
   const CUgraphNode other = edge ? graph->dependency : graph->originalNode;
-  if (cupti.cuptiGetGraphNodeId(other, &record.dependency) != CUPTI_SUCCESS) return;
+  if (cupti()->cuptiGetGraphNodeId(other, &record.dependency) != CUPTI_SUCCESS) return;
   writer->put(record);
-}
-
-// CUDA's version that the driver is for, as 1000 * major + 10 * minor; 0: there is none.
-int driver_version() {
-  void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (driver == nullptr) return 0;
-  int version = 0;
-  if (auto* get = reinterpret_cast<int (*)(int*)>(::dlsym(driver, "cuDriverGetVersion"))) get(&version);
-  return version;
-}
-
-const char* advice(CUptiResult result) {
-  const int version = driver_version();
-  if (version == 0) return "there is no driver of NVIDIA here";
-  if (version < 13000) return "the driver is older than CUDA 13 (release 580)";
-  switch (result) {
-    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
-    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
-      return "the driver lets only administrators profile (RmProfilingAdminOnly in /proc/driver/nvidia/params): run as "
-             "root, or load the driver with NVreg_RestrictProfilingToAdminUsers=0";
-    case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
-    case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
-    case CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED:
-    case CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED:
-      return "this kind of device cannot be profiled";
-    default:
-      return "cupti_result.h tells what that means";
-  }
-}
-
-void tell_failure(const char* what, CUptiResult result) {
-  const char* name = "unknown";
-  cupti.cuptiGetResultString(result, &name);
-  char message[512];
-  std::snprintf(message, sizeof(message), "%s (%s): %s. The program runs on, its kernels are not captured", what, name,
-                advice(result));
-  tell_user(message);
-}
-
-bool subscribe() {
-  static CUpti_SubscriberHandle subscriber;
-  char other[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = {};
-  CUpti_SubscriberParams parameters{};
-  parameters.structSize = CUpti_SubscriberParams_STRUCT_SIZE;
-  parameters.subscriberName = "weft";
-  parameters.oldSubscriberName = other;
-  parameters.oldSubscriberSize = sizeof(other);
-  const CUptiResult result = cupti.cuptiSubscribe_v2(&subscriber, graph_changed, nullptr, &parameters);
-  if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-    char message[256];
-    std::snprintf(message, sizeof(message),
-                  "another profiler%s%s has CUPTI in this process already. The program runs on, its kernels are not "
-                  "captured",
-                  *other == 0 ? "" : ": ", other);
-    tell_user(message);
-    return false;
-  }
-  if (result != CUPTI_SUCCESS) {
-    tell_failure("CUPTI cannot start", result);
-    return false;
-  }
-  for (const auto what : {CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
-    cupti.cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, what);
-  return true;
 }
 
 void enable_calls() {
   const auto enable = [](CUpti_CallbackDomain domain, std::uint32_t size, auto enable_one) {
     for (std::uint32_t call = 1; call < size; ++call) {
       const char* name = nullptr;
-      if (cupti.cuptiGetCallbackName(domain, call, &name) == CUPTI_SUCCESS && name != nullptr && call_matters(name))
+      if (cupti()->cuptiGetCallbackName(domain, call, &name) == CUPTI_SUCCESS && name != nullptr && call_matters(name))
         enable_one(call, 1);
     }
   };
-  enable(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE, cupti.cuptiActivityEnableRuntimeApi);
-  enable(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE, cupti.cuptiActivityEnableDriverApi);
+  enable(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE, cupti()->cuptiActivityEnableRuntimeApi);
+  enable(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE, cupti()->cuptiActivityEnableDriverApi);
 }
 
 void start(Writer& writer) {
-  if (!open_cupti()) {
-    tell_user(
-        "no CUPTI of CUDA 13 (libcupti.so.13) was found; WEFT_CAPTURE_CUPTI can name it. The program runs on, "
-        "its kernels are not captured");
-    return;
-  }
-  if (!subscribe()) return;
-  cupti.cuptiActivityRegisterTimestampCallback(now_ns);
-  cupti.cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-  cupti.cuptiActivityEnableLatencyTimestamps(1);
-  CUptiResult result = cupti.cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
-  if (result == CUPTI_SUCCESS) result = cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-  if (result != CUPTI_SUCCESS) return tell_failure("CUPTI records no kernels", result);
+  const std::optional<CUpti_SubscriberHandle> subscriber = subscribe(graph_changed, kNotCaptured);
+  if (!subscriber) return;
+  for (const auto what : {CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
+    cupti()->cuptiEnableCallback(1, *subscriber, CUPTI_CB_DOMAIN_RESOURCE, what);
+  cupti()->cuptiActivityRegisterTimestampCallback(now_ns);
+  cupti()->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+  cupti()->cuptiActivityEnableLatencyTimestamps(1);
+  CUptiResult result = cupti()->cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
+  if (result == CUPTI_SUCCESS) result = cupti()->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+  if (result != CUPTI_SUCCESS) return tell_failure("CUPTI records no kernels", result, kNotCaptured);
   writer.set_source({convert_buffer, flush_complete, count_dropped});
   at_session_end(flush_all);
   for (const auto kind : {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
                           CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT,
                           CUPTI_ACTIVITY_KIND_MARKER, CUPTI_ACTIVITY_KIND_DEVICE}) {
-    result = cupti.cuptiActivityEnable(kind);
+    result = cupti()->cuptiActivityEnable(kind);
     if (result == CUPTI_SUCCESS) continue;
     char message[128];
     std::snprintf(message, sizeof(message), "CUPTI does not record activities of kind %d (error %d)",
                   static_cast<int>(kind), static_cast<int>(result));
     tell_user(message);
   }
-  cupti.cuptiActivityEnable(CUPTI_ACTIVITY_KIND_ENVIRONMENT);  // clocks: some systems do not tell
+  cupti()->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_ENVIRONMENT);  // clocks: some systems do not tell
   enable_calls();
 }
 
@@ -226,16 +112,27 @@ extern "C" {
 [[gnu::visibility("default")]] int InitializeInjection() {
   static std::once_flag started;
   std::call_once(started, [] {
-    if (weft::capture::Writer* writer = weft::capture::session()) weft::capture::start(*writer);
+    weft::capture::Writer* writer = weft::capture::session();
+    if (writer == nullptr) return;
+    if (weft::capture::cupti() == nullptr) {
+      weft::capture::tell_user(
+          "no CUPTI of CUDA 13 (libcupti.so.13) was found; WEFT_CAPTURE_CUPTI can name it. The program runs on, its "
+          "kernels are not captured");
+    } else if (weft::capture::counters_asked()) {
+      weft::capture::start_counters();
+    } else {
+      weft::capture::start(*writer);
+    }
   });
   return 1;
 }
 
 // NVTX, when the program marks its first range (NVTX_INJECTION64_PATH): CUPTI records them. 0: ranges cost nothing.
 [[gnu::visibility("default")]] int InitializeInjectionNvtx2(const void* (*table)(std::uint32_t)) {
-  if (weft::capture::session() == nullptr || !weft::capture::open_cupti()) return 0;
-  auto* initialize = reinterpret_cast<int (*)(const void* (*)(std::uint32_t))>(
-      ::dlsym(weft::capture::cupti.library, "InitializeInjectionNvtx2"));
+  const weft::capture::Cupti* cupti = weft::capture::cupti();
+  if (weft::capture::session() == nullptr || weft::capture::counters_asked() || cupti == nullptr) return 0;
+  auto* initialize =
+      reinterpret_cast<int (*)(const void* (*)(std::uint32_t))>(::dlsym(cupti->library, "InitializeInjectionNvtx2"));
   return initialize == nullptr ? 0 : initialize(table);
 }
 }

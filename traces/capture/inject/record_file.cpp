@@ -1,10 +1,12 @@
 #include "traces/capture/inject/record_file.h"
 
+#include <cxxabi.h>
 #include <unistd.h>
 #include <zstd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace weft::capture {
@@ -34,6 +36,17 @@ bool write_all(int descriptor, const char* data, std::size_t bytes) {
 }
 
 }  // namespace
+
+std::string demangled(std::string_view name) {
+  std::string text(name);
+  if (!name.starts_with("_Z")) return text;
+  int status = 0;
+  if (char* plain = abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status)) {
+    text = plain;
+    std::free(plain);
+  }
+  return text;
+}
 
 RecordFile::RecordFile(int descriptor)
     : descriptor_(descriptor),
@@ -83,7 +96,7 @@ std::uint32_t RecordFile::text(std::string_view name) {
   names_[slot] = {hash, ++names_used_};
   TextRecord record;
   record.number = names_used_;
-  put_with_text(record, name);
+  put_with_text(record, std::string_view(demangled(name)).substr(0, kMaxText));
   if (names_used_ * 2 > names_.size()) grow_names();
   return record.number;
 }

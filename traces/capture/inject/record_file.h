@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,6 +12,9 @@
 struct ZSTD_CCtx_s;
 
 namespace weft::capture {
+
+// CUPTI names kernels as their object files do: "_Z3addPf" becomes "add(float*)". Other names stay.
+[[nodiscard]] std::string demangled(std::string_view name);
 
 // Not for several threads at once. What cannot be written (a full disk) is dropped, and so is all that follows: the
 // file stays readable. Allocates when made, and when a name is new; not for records.
@@ -28,7 +32,7 @@ class RecordFile {
   }
   // A whole record, or several.
   void put_bytes(const void* records, std::size_t bytes);
-  // The number of a name, written before it is used.
+  // The number of a name, written before it is used, demangled.
   std::uint32_t text(std::string_view name);
   void note(std::string_view message);
   // Writes the block as far as it is filled, so that it outlives the process.

@@ -72,10 +72,21 @@ void Writer::note(const char* message) {
   const std::size_t bytes = (sizeof(record) + length + 7) / 8 * 8;
   record.header.bytes = static_cast<std::uint32_t>(bytes);
   if (pending_.size() + bytes > kPendingBytes) return;
+  append(&record, sizeof(record), bytes, {message, length});
+}
+
+void Writer::put_waiting(const void* record, std::size_t head, std::size_t bytes, std::string_view characters) {
+  std::unique_lock lock(mutex_);
+  if (pending_.size() + bytes > kPendingBytes / 2) work_.notify_one();
+  room_.wait(lock, [&] { return stop_ || pending_.size() + bytes <= kPendingBytes; });
+  if (!stop_) append(record, head, bytes, characters);
+}
+
+void Writer::append(const void* record, std::size_t head, std::size_t bytes, std::string_view characters) {
   const std::size_t at = pending_.size();
   pending_.resize(at + bytes);
-  std::memcpy(pending_.data() + at, &record, sizeof(record));
-  std::memcpy(pending_.data() + at + sizeof(record), message, length);
+  std::memcpy(pending_.data() + at, record, head);
+  std::memcpy(pending_.data() + at + head, characters.data(), characters.size());
 }
 
 // The lock is free while blocks are packed and written.
@@ -91,6 +102,7 @@ void Writer::write_pending(std::unique_lock<std::mutex>& lock) {
   }
   writing_.swap(pending_);
   pending_.clear();
+  room_.notify_all();
   std::uint64_t dropped = std::exchange(dropped_, 0);
   lock.unlock();
   // Whole records, so blocks may end between any two of them.
@@ -137,6 +149,7 @@ void Writer::finish() {
     if (stop_) return;
     stop_ = true;
   }
+  room_.notify_all();
   work_.notify_one();
   thread_.join();
   EndRecord end;

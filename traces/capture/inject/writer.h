@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -51,6 +52,14 @@ class Writer {
     put_bytes(&record, sizeof(Record));
   }
   void note(const char* message);
+  // `record` with characters behind it, for records that must not be lost: waits until there is room. Not within what
+  // the writer's thread calls.
+  template <class Record>
+  void put_waiting(Record record, std::string_view characters) {
+    record.length = static_cast<std::uint32_t>(characters.size());
+    record.header.bytes = static_cast<std::uint32_t>((sizeof(Record) + characters.size() + 7) / 8 * 8);
+    put_waiting(&record, sizeof(Record), record.header.bytes, characters);
+  }
 
   // Writes all that was handed over, and the end. Nothing may be handed over afterwards.
   void finish();
@@ -62,13 +71,15 @@ class Writer {
   };
 
   void put_bytes(const void* record, std::size_t bytes);
+  void put_waiting(const void* record, std::size_t head, std::size_t bytes, std::string_view characters);
+  void append(const void* record, std::size_t head, std::size_t bytes, std::string_view characters);
   void run();
   void write_pending(std::unique_lock<std::mutex>& lock);
 
   RecordFile file_;
   ActivitySource source_;
   std::mutex mutex_;
-  std::condition_variable work_;
+  std::condition_variable work_, room_;
   bool stop_ = false;
   std::vector<std::unique_ptr<std::uint64_t[]>> buffers_;
   std::vector<std::uint8_t*> free_;

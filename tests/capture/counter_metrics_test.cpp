@@ -1,0 +1,124 @@
+#include <gmock/gmock.h>
+
+#include "traces/kernel_counters.h"
+
+#ifdef WEFT_CUPTI_LIBRARY
+#include <cupti.h>
+#include <cupti_profiler_host.h>
+#include <dlfcn.h>
+
+#include "traces/capture/inject/counter_metrics.h"
+#include "traces/capture/inject/cupti_library.h"
+
+namespace weft::capture {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::vector<std::string> names(const CounterMetrics& chosen, KernelCounter counter) {
+  std::vector<std::string> out;
+  for (const CounterMetric& metric : chosen.metrics)
+    if (metric.counter == counter) out.push_back(metric.name);
+  return out;
+}
+
+TEST(CounterMetrics, TakesTheFirstNameThatTheChipHas) {
+  const CounterMetrics chosen = counter_metrics({"dram__bytes_op_read", "dram__bytes_write", "lts__t_sectors_op_read",
+                                                 "lts__t_sectors_srcunit_tex_op_read", "lts__t_sectors_op_write"});
+  EXPECT_THAT(names(chosen, KernelCounter::hbm_read_bytes), ElementsAre("dram__bytes_op_read.sum"));
+  EXPECT_THAT(names(chosen, KernelCounter::l2_read_bytes), ElementsAre("lts__t_sectors_srcunit_tex_op_read.sum"));
+  EXPECT_THAT(names(chosen, KernelCounter::l2_written_bytes), ElementsAre("lts__t_sectors_op_write.sum"));
+  EXPECT_THAT(chosen.missing, ElementsAre("fp64_ops", "fp32_ops", "fp16_ops"));
+}
+
+TEST(CounterMetrics, AMultiplyAddIsTwoOperations) {
+  const CounterMetrics chosen = counter_metrics({"smsp__sass_thread_inst_executed_op_fadd_pred_on",
+                                                 "smsp__sass_thread_inst_executed_op_ffma_pred_on",
+                                                 "smsp__sass_thread_inst_executed_op_fmul_pred_on"});
+  ASSERT_EQ(chosen.metrics.size(), 3u);
+  for (const CounterMetric& metric : chosen.metrics)
+    EXPECT_EQ(metric.scale, metric.name.find("ffma") != std::string::npos ? 2 : 1) << metric.name;
+}
+
+TEST(CounterMetrics, CountsNoTensorOperationTwice) {
+  const CounterMetrics chosen = counter_metrics(
+      {"sm__ops_path_tensor_src_fp16", "sm__ops_path_tensor_src_fp16_dst_fp32", "sm__ops_path_tensor_src_bf16_dst_fp32",
+       "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_on", "sm__ops_path_tensor_src_tf32_dst_fp32_realtime",
+       "sm__ops_path_tensor_src_tf32_dst_fp32", "sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32",
+       "sm__ops_path_tensor_src_int1", "sm__ops_path_tensor_op_hmma_src_fp16"});
+  EXPECT_THAT(names(chosen, KernelCounter::tensor_fp16_ops),
+              ElementsAre("sm__ops_path_tensor_src_bf16_dst_fp32.sum", "sm__ops_path_tensor_src_fp16.sum"));
+  EXPECT_THAT(names(chosen, KernelCounter::tensor_tf32_ops), ElementsAre("sm__ops_path_tensor_src_tf32_dst_fp32.sum"));
+  EXPECT_THAT(names(chosen, KernelCounter::tensor_8bit_ops),
+              ElementsAre("sm__ops_path_tensor_src_fp4_fp6_fp8_dst_fp32.sum"));
+  EXPECT_EQ(chosen.metrics.size(), 4u);
+}
+
+TEST(CounterKernels, ThatWaitForOtherGpusAreKnownByName) {
+  for (const char* name :
+       {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+        "_Z23ncclDevKernel_SendRecv24ncclDevKernelArgsStorageILm4096EE",
+        "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 4>(vllm::RankData*)",
+        "void deep_ep::intranode::dispatch<8, 768>(int4*)", "multimem_all_reduce_kernel", "nvshmemi_barrier"})
+    EXPECT_TRUE(waits_for_others(name)) << name;
+  for (const char* name :
+       {"void at::native::reduce_kernel<512, 1>", "sm90_xmma_gemm_bf16bf16", "void cudnn::bn_fw_tr_1C11",
+        "void at::native::vectorized_gather_kernel<16, long>", "softmax_warp_forward", "void splitKreduce_kernel<32>"})
+    EXPECT_FALSE(waits_for_others(name)) << name;
+}
+
+// CUPTI tells what chips have, and in how many passes it counts, without any of them here.
+TEST(CounterMetrics, ChipsHaveThem) {
+  void* library = dlopen(WEFT_CUPTI_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+#define FIND(name) auto* const name##_ = reinterpret_cast<decltype(&::name)>(dlsym(library, #name))
+  FIND(cuptiProfilerHostInitialize);
+  FIND(cuptiProfilerHostGetBaseMetrics);
+  FIND(cuptiProfilerHostConfigAddMetrics);
+  FIND(cuptiProfilerHostGetConfigImageSize);
+  FIND(cuptiProfilerHostGetConfigImage);
+  FIND(cuptiProfilerHostGetNumOfPasses);
+#undef FIND
+  for (const char* chip : {"TU102", "GA100", "AD102", "GH100", "GB100", "GB202"}) {
+    SCOPED_TRACE(chip);
+    auto host = WEFT_PARAMETERS(CUpti_Profiler_Host_Initialize_Params);
+    host.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    host.pChipName = chip;
+    if (cuptiProfilerHostInitialize_(&host) != CUPTI_SUCCESS) GTEST_SKIP() << "CUPTI without its host library";
+    auto base = WEFT_PARAMETERS(CUpti_Profiler_Host_GetBaseMetrics_Params);
+    base.pHostObject = host.pHostObject;
+    base.metricType = CUPTI_METRIC_TYPE_COUNTER;
+    ASSERT_EQ(cuptiProfilerHostGetBaseMetrics_(&base), CUPTI_SUCCESS);
+    const CounterMetrics chosen = counter_metrics({base.ppMetricNames, base.ppMetricNames + base.numMetrics});
+    EXPECT_THAT(chosen.missing, IsEmpty());
+    EXPECT_FALSE(names(chosen, KernelCounter::tensor_fp16_ops).empty());
+
+    std::vector<const char*> metrics;
+    for (const CounterMetric& metric : chosen.metrics) metrics.push_back(metric.name.c_str());
+    auto add = WEFT_PARAMETERS(CUpti_Profiler_Host_ConfigAddMetrics_Params);
+    add.pHostObject = host.pHostObject;
+    add.ppMetricNames = metrics.data();
+    add.numMetrics = metrics.size();
+    ASSERT_EQ(cuptiProfilerHostConfigAddMetrics_(&add), CUPTI_SUCCESS);
+    auto size = WEFT_PARAMETERS(CUpti_Profiler_Host_GetConfigImageSize_Params);
+    size.pHostObject = host.pHostObject;
+    ASSERT_EQ(cuptiProfilerHostGetConfigImageSize_(&size), CUPTI_SUCCESS);
+    std::vector<std::uint8_t> image(size.configImageSize);
+    auto config = WEFT_PARAMETERS(CUpti_Profiler_Host_GetConfigImage_Params);
+    config.pHostObject = host.pHostObject;
+    config.configImageSize = image.size();
+    config.pConfigImage = image.data();
+    ASSERT_EQ(cuptiProfilerHostGetConfigImage_(&config), CUPTI_SUCCESS);
+    auto passes = WEFT_PARAMETERS(CUpti_Profiler_Host_GetNumOfPasses_Params);
+    passes.configImageSize = image.size();
+    passes.pConfigImage = image.data();
+    ASSERT_EQ(cuptiProfilerHostGetNumOfPasses_(&passes), CUPTI_SUCCESS);
+    EXPECT_LE(passes.numOfPasses, 12u);
+    RecordProperty(std::string("passes_") + chip, static_cast<int>(passes.numOfPasses));
+  }
+}
+
+}  // namespace
+}  // namespace weft::capture
+#endif

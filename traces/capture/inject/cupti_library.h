@@ -1,0 +1,59 @@
+// CUPTI, opened when CUDA starts and not linked with, so that programs without CUDA never see it.
+#pragma once
+
+#include <cupti.h>
+
+#include <cstddef>
+#include <optional>
+
+#define WEFT_CUPTI_FUNCTIONS(X)             \
+  X(cuptiSubscribe_v2)                      \
+  X(cuptiUnsubscribe)                       \
+  X(cuptiEnableCallback)                    \
+  X(cuptiGetResultString)                   \
+  X(cuptiGetCallbackName)                   \
+  X(cuptiGetDeviceId)                       \
+  X(cuptiGetGraphNodeId)                    \
+  X(cuptiSetThreadIdType)                   \
+  X(cuptiActivityRegisterCallbacks)         \
+  X(cuptiActivityRegisterTimestampCallback) \
+  X(cuptiActivityEnable)                    \
+  X(cuptiActivityEnableRuntimeApi)          \
+  X(cuptiActivityEnableDriverApi)           \
+  X(cuptiActivityEnableLatencyTimestamps)   \
+  X(cuptiActivityGetNextRecord)             \
+  X(cuptiActivityGetNumDroppedRecords)      \
+  X(cuptiActivityFlushAll)
+
+namespace weft::capture {
+
+struct Cupti {
+  void* library = nullptr;
+#define WEFT_MEMBER(name) decltype(&::name) name = nullptr;
+  WEFT_CUPTI_FUNCTIONS(WEFT_MEMBER)
+#undef WEFT_MEMBER
+};
+
+// Opened by the first call, preferring kCuptiVariable, then the copy that the process has; nullptr: there is none.
+[[nodiscard]] const Cupti* cupti();
+
+// A function of the driver, where it is loaded; nullptr: there is none.
+[[nodiscard]] void* driver_function(const char* name);
+
+// Tells the user that `what` failed, why that may be, and that the program runs on, `but` what.
+void tell_failure(const char* what, CUptiResult result, const char* but);
+
+// Asks for callbacks in the name of weft, once a process. nullopt, after telling why, when another profiler has them or
+// CUPTI cannot start.
+[[nodiscard]] std::optional<CUpti_SubscriberHandle> subscribe(CUpti_CallbackFunc callback, const char* but);
+
+// Structs of CUPTI's profilers: their size, by which it knows the version, then zeros.
+template <class Parameters>
+Parameters sized_parameters(std::size_t bytes) {
+  Parameters parameters{};
+  parameters.structSize = bytes;
+  return parameters;
+}
+#define WEFT_PARAMETERS(type) ::weft::capture::sized_parameters<type>(type##_STRUCT_SIZE)
+
+}  // namespace weft::capture

@@ -1,0 +1,71 @@
+// CUPTI's range profiler on one CUDA context: counters of one kernel at a time.
+#pragma once
+
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "traces/capture/inject/counter_metrics.h"
+#include "traces/kernel_counters.h"
+
+namespace weft::capture {
+
+// All calls are for one thread at a time. None throws but for lack of memory.
+class RangeProfiler {
+ public:
+  // Takes the context, if nothing fails.
+  RangeProfiler(CUcontext context, std::uint32_t device);
+  // Gives it back.
+  ~RangeProfiler();
+  RangeProfiler(const RangeProfiler&) = delete;
+  RangeProfiler& operator=(const RangeProfiler&) = delete;
+
+  struct Error {
+    const char* call = nullptr;
+    CUptiResult result = CUPTI_SUCCESS;
+  };
+  // The first that there was. Some kernels cannot be measured; after several of them in a row nothing is any more.
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+  [[nodiscard]] bool usable() const { return ranges_ != nullptr && failures_ < kMostFailures; }
+  // Empty when CUPTI does not know the device.
+  [[nodiscard]] const std::string& chip() const { return chip_; }
+  [[nodiscard]] const CounterMetrics& metrics() const { return metrics_; }
+
+  // The next kernel in the context is measured. False: error() says why not.
+  bool start();
+  // Of the first kernel since start(); nullopt when none ran or CUPTI failed.
+  [[nodiscard]] std::optional<KernelCounters> stop();
+  [[nodiscard]] bool started() const { return started_; }
+
+ private:
+  static constexpr int kMostFailures = 8;
+
+  bool check(const char* call, CUptiResult result);
+  bool choose_metrics();
+  bool make_config();
+  bool make_counter_data();
+  bool clear_counter_data();
+  [[nodiscard]] std::optional<KernelCounters> evaluate();
+  [[nodiscard]] std::optional<std::size_t> first_range(std::size_t ranges);
+
+  std::optional<Error> error_;
+  int failures_ = 0;  // since the last kernel that was measured
+  std::string chip_;
+  CounterMetrics metrics_;
+  std::vector<const char*> names_;  // of metrics_
+  CUpti_Profiler_Host_Object* host_ = nullptr;
+  CUpti_RangeProfiler_Object* ranges_ = nullptr;
+  std::vector<std::uint8_t> config_, counter_data_;
+  bool started_ = false;
+};
+
+// Whether this CUPTI has the range profiler.
+[[nodiscard]] bool has_range_profiler();
+
+}  // namespace weft::capture
