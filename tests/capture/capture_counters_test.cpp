@@ -57,7 +57,7 @@ TEST_F(CaptureCounters, ComeFromTheRangeProfilerToTheTrace) {
     const KernelCounters& counters = *trace.ranks[0].ops[i].counters;
     EXPECT_EQ(counters[KernelCounter::hbm_read_bytes], 1'000'000 + static_cast<std::int64_t>(i));
     EXPECT_EQ(counters[KernelCounter::l2_read_bytes], i % 2 == 1 ? 3'200'000 : 6'400'000);
-    EXPECT_EQ(counters[KernelCounter::tensor_fp16_ops], i % 2 == 1 ? 4'000'000'000 : 0);
+    EXPECT_EQ(counters[KernelCounter::tensor_fp16_ops], i % 2 == 1 ? 4'000'000 : 0);
     EXPECT_EQ(counters[KernelCounter::fp32_ops], i % 2 == 1 ? 205 : 6'000'005);
     EXPECT_EQ(counters[KernelCounter::fp64_ops], std::nullopt);
   }
@@ -75,9 +75,17 @@ TEST_F(CaptureCounters, ReachTheDemandsOfAReplay) {
     for (const TensorUse& use : kernel.writes) written += use.bytes_per_block * kernel.shape.blocks();
     EXPECT_NEAR(static_cast<double>(read), i % 2 == 1 ? 3.2e6 : 6.4e6, 2);
     EXPECT_NEAR(static_cast<double>(written), 3.2e5, 2);
-    EXPECT_EQ(kernel.flops[static_cast<std::size_t>(Pipe::tensor_fp16)], i % 2 == 1 ? 4e9 : 0);
+    EXPECT_EQ(kernel.flops[static_cast<std::size_t>(Pipe::tensor_fp16)], i % 2 == 1 ? 4e6 : 0);
     EXPECT_EQ(kernel.flops[static_cast<std::size_t>(Pipe::fp32)], i % 2 == 1 ? 205 : 6'000'005);
   }
+}
+
+TEST_F(CaptureCounters, MakeMeasuredDemandsOfACalibration) {
+  ASSERT_EQ(run("10").status, 0);
+  const std::string command = WEFT_BINARY " calibrate " + trace_.string() + " --system dgx-a100 --json -o " +
+                              folder_.file("d.json").string() + " >" + folder_.file("out").string() + " 2>&1";
+  ASSERT_EQ(std::system(command.c_str()), 0) << testing::content_of(folder_.file("out"));
+  EXPECT_THAT(testing::content_of(folder_.file("out")), HasSubstr("\"measured\": 10,"));
 }
 
 // The fake ends the program when one is replayed, or a graph's.

@@ -40,7 +40,7 @@ void add(const Activity& activity) {
 
 constexpr const char* kAdd = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>";
 constexpr const char* kProduct = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1";
-constexpr const char* kCollective = "_Z36ncclDevKernel_AllReduce_Sum_f32_RINGP15ncclDevKernelArgs";
+constexpr const char* kCollective = "_Z36ncclDevKernel_AllReduce_Sum_f32_RINGP17ncclDevKernelArgs";
 
 void tell_launch(CUpti_CallbackId call, CUpti_ApiCallbackSite site, const char* name, const void* parameters) {
   CUpti_CallbackData data{};
