@@ -88,13 +88,27 @@ TEST_F(CaptureCounters, MakeMeasuredDemandsOfACalibration) {
   EXPECT_THAT(testing::content_of(folder_.file("out")), HasSubstr("\"measured\": 10,"));
 }
 
+// Of two threads' kernels none is measured in the place of another, or in that of a collective.
+TEST_F(CaptureCounters, LaunchesOfSeveralThreadsAreToldApart) {
+  const Ran ran = run("-300 twice");
+  ASSERT_EQ(ran.status, 0) << ran.errors;
+  EXPECT_THAT(ran.errors, HasSubstr("400 of 600 kernels have counters"));
+  const Trace trace = read_trace(trace_);
+  for (const TraceOp& op : trace.ranks[0].ops) {
+    if (op.kind == TraceOpKind::collective) continue;
+    const bool product = op.name.find("gemm") != std::string::npos;
+    EXPECT_EQ((*op.counters)[KernelCounter::l2_read_bytes], product ? 3'200'000 : 6'400'000);
+  }
+}
+
 // The fake ends the program when one is replayed, or a graph's.
 TEST_F(CaptureCounters, LeaveCollectivesAndGraphsOut) {
   const Ran ran = run("-30");
   ASSERT_EQ(ran.status, 0) << ran.errors;
   EXPECT_THAT(ran.output, Not(HasSubstr("replayed")));
   EXPECT_THAT(ran.errors, HasSubstr("20 of 30 kernels have counters"));
-  for (const TraceOp& op : read_trace(trace_).ranks[0].ops)
+  const Trace trace = read_trace(trace_);
+  for (const TraceOp& op : trace.ranks[0].ops)
     EXPECT_EQ(op.counters == nullptr, op.kind == TraceOpKind::collective) << op.name;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 namespace {
 
@@ -17,7 +18,10 @@ std::size_t buffer_bytes, used;
 std::size_t dropped;
 bool launches_are_told;
 
+std::recursive_mutex buffer_mutex;
+
 void complete() {
+  const std::lock_guard lock(buffer_mutex);
   if (buffer != nullptr) on_complete(nullptr, 0, buffer, buffer_bytes, used);
   buffer = nullptr;
   used = 0;
@@ -25,6 +29,7 @@ void complete() {
 
 template <class Activity>
 void add(const Activity& activity) {
+  const std::lock_guard lock(buffer_mutex);
   if (buffer != nullptr && used + sizeof(Activity) > buffer_bytes) complete();
   if (buffer == nullptr) {
     std::size_t most = 0;
