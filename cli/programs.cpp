@@ -53,6 +53,15 @@ std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkloa
   return replay(graph, spec);
 }
 
+bool some_are_measured(const std::vector<Program>& programs) {
+  const auto measured = [](const ProgramOp& op) {
+    return op.kind == ProgramOpKind::kernel && op.kernel.origin == DemandOrigin::counters;
+  };
+  return std::any_of(programs.begin(), programs.end(), [&](const Program& program) {
+    return std::any_of(program.ops.begin(), program.ops.end(), measured);
+  });
+}
+
 std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig& config,
                                  std::vector<std::string>& notes) {
   const Trace trace = read_trace(workload.file);
@@ -62,10 +71,13 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
   std::vector<Program> programs =
       each ? replay_ranks(graphs_from_trace(trace), spec) : programs_of_one_rank(trace, workload, config, spec, notes);
   if (each) notes.push_back(fmt::format("Each GPU replays its own of the {} recorded ranks.", programs.size()));
-  notes.push_back(
-      fmt::format("Demands of kernels are guessed from name, grid and block, and fitted to the time alone on "
-                  "the recorded GPU ({}), whatever GPU is simulated.",
-                  trace.ranks.front().device.empty() ? "unknown" : trace.ranks.front().device));
+  notes.push_back(fmt::format(
+      "Demands of {}kernels are {}, and fitted to the time alone on the recorded GPU ({}), whatever GPU is "
+      "simulated.",
+      some_are_measured(programs) ? "some " : "",
+      some_are_measured(programs) ? "those of hardware counters, of the others guessed from name, grid and block"
+                                  : "guessed from name, grid and block",
+      trace.ranks.front().device.empty() ? "unknown" : trace.ranks.front().device));
   return programs;
 }
 

@@ -44,7 +44,7 @@ void shrink(TensorUse& use, double blocks, double most) {
 
 void scale(Uses& uses, double blocks, const std::optional<std::int64_t>& l2, const std::optional<std::int64_t>& hbm) {
   if (uses.empty() || (!l2 && !hbm)) return;
-  const double target = static_cast<double>(l2 ? *l2 : *hbm);
+  const auto target = static_cast<double>(l2 ? *l2 : *hbm);
   if (target <= 0) {
     uses.clear();
     return;

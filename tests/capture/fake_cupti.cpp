@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 
 namespace {
 
@@ -17,7 +18,10 @@ std::size_t buffer_bytes, used;
 std::size_t dropped;
 bool launches_are_told;
 
+std::recursive_mutex buffer_mutex;
+
 void complete() {
+  const std::lock_guard lock(buffer_mutex);
   if (buffer != nullptr) on_complete(nullptr, 0, buffer, buffer_bytes, used);
   buffer = nullptr;
   used = 0;
@@ -25,6 +29,7 @@ void complete() {
 
 template <class Activity>
 void add(const Activity& activity) {
+  const std::lock_guard lock(buffer_mutex);
   if (buffer != nullptr && used + sizeof(Activity) > buffer_bytes) complete();
   if (buffer == nullptr) {
     std::size_t most = 0;
@@ -40,7 +45,7 @@ void add(const Activity& activity) {
 
 constexpr const char* kAdd = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>";
 constexpr const char* kProduct = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1";
-constexpr const char* kCollective = "_Z36ncclDevKernel_AllReduce_Sum_f32_RINGP15ncclDevKernelArgs";
+constexpr const char* kCollective = "_Z36ncclDevKernel_AllReduce_Sum_f32_RINGP17ncclDevKernelArgs";
 
 void tell_launch(CUpti_CallbackId call, CUpti_ApiCallbackSite site, const char* name, const void* parameters) {
   CUpti_CallbackData data{};

@@ -39,7 +39,7 @@ double value_of(std::string_view metric, const Range& range) {
   if (metric == "dram__bytes_write.sum") return 2e5;
   if (metric == "lts__t_sectors_srcnode_gpc_op_read.sum") return product ? 1e5 : 2e5;
   if (metric == "lts__t_sectors_srcnode_gpc_op_write.sum") return 1e4;
-  if (metric == "sm__ops_path_tensor_src_bf16_dst_fp32.sum") return product ? 4e9 : 0;
+  if (metric == "sm__ops_path_tensor_src_bf16_dst_fp32.sum") return product ? 4e6 : 0;
   if (metric.find("_ffma_") != std::string_view::npos) return product ? 100 : 3e6;
   return metric.find("_fadd_") != std::string_view::npos ? 5 : 0;
 }

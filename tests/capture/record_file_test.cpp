@@ -130,5 +130,11 @@ TEST(CaptureRecordFile, AFullDiskLosesRecordsAndNothingElse) {
   file.flush();
 }
 
+TEST(CaptureRecordFile, NamesOfKernelsAreWrittenDemangled) {
+  EXPECT_EQ(capture::demangled("_Z6VecAddPKiS0_Pii"), "VecAdd(int const*, int const*, int*, int)");
+  EXPECT_EQ(capture::demangled("_Znonsense"), "_Znonsense");
+  EXPECT_EQ(capture::demangled("ampere_sgemm_128x64_nn"), "ampere_sgemm_128x64_nn");
+}
+
 }  // namespace
 }  // namespace weft

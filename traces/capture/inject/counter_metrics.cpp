@@ -60,7 +60,7 @@ std::optional<KernelCounter> tensor_counter(std::string_view type) {
 
 class Chooser {
  public:
-  explicit Chooser(const std::vector<std::string_view>& names) : names_(names) {
+  explicit Chooser(std::vector<std::string_view> names) : names_(std::move(names)) {
     std::sort(names_.begin(), names_.end());
   }
 
