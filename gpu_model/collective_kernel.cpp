@@ -7,6 +7,7 @@
 #include <memory>
 #include <numeric>
 
+#include "gpu_model/coarse_programs.h"
 #include "gpu_model/dma_collectives.h"
 #include "gpu_model/in_switch_plan.h"
 #include "gpu_model/in_switch_programs.h"
@@ -227,8 +228,9 @@ std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint
       ring, in_switch_buffer_bytes(library.in_switch, std::min(gpus, gpus_per_node), gpus > gpus_per_node ? 2 : 1));
 }
 
-CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
-                               const CollectiveWish& wish, std::uint32_t first_flag) {
+namespace {
+CollectivePlan plan_of_mover(const CollectiveContext& context, const CollectiveDemand& demand,
+                             const CollectiveWish& wish, std::uint32_t first_flag) {
   if (demand.group.size() < 2) throw InputError("a collective: expected a group of at least 2 GPUs");
   if (wish.algorithm == AllReduceAlgorithm::in_network) {
     if (wish.mover != Mover::compute_units) {
@@ -246,6 +248,16 @@ CollectivePlan plan_collective(const CollectiveContext& context, const Collectiv
   }
   if (wish.mover == Mover::endpoint_engine) return plan_on_endpoint_engine(context, demand, wish, first_flag);
   return plan_on_dma_engines(context, demand, wish, first_flag);
+}
+}  // namespace
+
+CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
+                               const CollectiveWish& wish, std::uint32_t first_flag) {
+  CollectivePlan plan = plan_of_mover(context, demand, wish, first_flag);
+  for (ScriptedKernel& rank : plan.ranks) {
+    if (wish.grain > 1) rank.programs = coarse(std::move(rank.programs), wish.grain);
+  }
+  return plan;
 }
 
 }  // namespace weft

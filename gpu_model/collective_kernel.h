@@ -42,6 +42,7 @@ struct CollectiveWish {
   std::uint32_t channels = 0;        // 0: automatic
   std::uint32_t ranks_per_node = 0;  // hierarchical; 0: as the GPUs lie in the system's nodes
   bool even_chunks = false;          // cut finer than the library does, so that ranks get equal shares
+  std::uint32_t grain = 1;           // lines of the memory that each of its lines stands for (coarse_programs.h)
   // Of a file: for collectives of its kind and number of ranks, before `algorithm`.
   std::shared_ptr<const UserAlgorithm> user_algorithm = nullptr;
 };

@@ -61,7 +61,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   const SubCycle line_time = cycles(static_cast<double>(kLineBytes) / unit.l2_bytes_per_cycle);
   const WarpSchedulers schedulers(unit.schedulers, unit.policy);
   for (std::uint32_t u = 0; u < spec.compute_units; ++u) {
-    units_.emplace_back(unit, spec.l2.tlb, schedulers, kCycle, line_time);
+    units_.emplace_back(unit, spec.l2.tlb, schedulers, cycles(std::int64_t{spec.grain}), line_time);
   }
   for (std::uint32_t gpc = 0; gpc <= spec.gpcs; ++gpc) gpc_units_.push_back(first_unit_of_gpc(spec, gpc));
   for (std::uint32_t gpc = 0; gpc < spec.gpcs; ++gpc) gpc_of_.resize(gpc_units_[gpc + 1], gpc);

@@ -82,6 +82,7 @@ class Gpu final : public Chip {
   [[nodiscard]] const LinkPorts& ports() const { return ports_; }
   [[nodiscard]] const MessageStatistics& messages() const { return message_.statistics(); }
   [[nodiscard]] const ClockDomain& clock() const { return clock_; }
+  [[nodiscard]] std::int64_t grain() const { return spec_.grain; }
 
  private:
   // gpu.cpp: time and events; gpu_over_time.cpp: bins of HBM traffic

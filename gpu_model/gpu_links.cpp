@@ -9,7 +9,7 @@ namespace weft {
 
 namespace {
 // Acknowledgements are collected, up to 8 together, and none waits longer than it takes to collect them at full rate.
-constexpr std::uint32_t kCollectedAcknowledgements = 8;
+constexpr std::uint32_t kCollectedAcknowledgements = 8;  // of the memory's lines
 constexpr SubCycle kAcknowledgeTimer = cycles(std::int64_t{96});
 constexpr std::uint32_t kCollectorsPerSource = 64;  // shared by its agents; who meets another's writes flushes them
 constexpr std::uint8_t kFlagBytes = 16;
@@ -154,7 +154,7 @@ void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) 
     collected.bundle = bundle;
   }
   collected.packet.count = static_cast<std::uint8_t>(collected.packet.count + write.payload / kLineBytes);
-  if (collected.packet.count >= kCollectedAcknowledgements) {
+  if (collected.packet.count * spec_.grain >= kCollectedAcknowledgements) {
     flush_acknowledge(place, when);
     if (!collected.timer_runs) forget_acknowledgement(place);
   } else if (!collected.timer_runs) {

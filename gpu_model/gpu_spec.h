@@ -150,6 +150,7 @@ struct GpuSpec {
   std::uint32_t sync_domains = 0;
   Bandwidth host_link;                // PCIe or C2C, each way
   std::optional<GpuEngines> engines;  // that can move collectives; compute units always can
+  std::uint32_t grain = 1;            // lines of the memory that each line of the model stands for (coarse_gpu.h)
 };
 
 }  // namespace weft

@@ -68,6 +68,13 @@ L2Cache::Place L2Cache::place(LineAddress line) const {
   return {slice, local << kChunkShift | (line & (kChunkLines - 1))};
 }
 
+LineAddress L2Cache::address(Place at) const {
+  const std::uint32_t local = at.line >> kChunkShift;
+  const std::uint32_t turned = at.slice + slices_count_ - rotation_[local % kRotations];
+  const std::uint32_t of_round = turned >= slices_count_ ? turned - slices_count_ : turned;
+  return (local * slices_count_ + of_round) << kChunkShift | (at.line & (kChunkLines - 1));
+}
+
 void L2Cache::prefetch(LineAddress first, std::uint32_t count) const {
   for (std::uint32_t done = 0; done < count;) {
     const Place at = place(first + done);

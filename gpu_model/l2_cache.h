@@ -64,6 +64,7 @@ class L2Cache {
     std::uint32_t line = 0;
   };
   [[nodiscard]] Place place(LineAddress line) const;
+  [[nodiscard]] LineAddress address(Place at) const;  // and back
 
   // A whole line is added to in memory, for a collective: the copy here, if there is one, is written back and
   // forgotten.
@@ -84,6 +85,15 @@ class L2Cache {
     }
   };
   Touched touch(const Lines& lines, bool written, bool by_all = false);
+
+  // Visits each line that it holds, but for copies: visit(line, dirty, communication).
+  template <class Visit>
+  void for_each_line(Visit&& visit) const {
+    tags_.for_each_line([&](std::uint32_t slice, std::uint32_t line, L2Tags::Way way) {
+      if (line < lines_of_slice_)
+        visit(address({slice, line}), L2Tags::dirty(way) != 0, (way & L2Tags::kCommunication) != 0);
+    });
+  }
 
   // Before the first access: communication gets slices and lines of its own, or HBM of its own. What either has in the
   // cache the other still finds there.

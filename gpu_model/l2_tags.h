@@ -86,6 +86,19 @@ class L2Tags {
   // The line of a way in a lane, that is held or was evicted.
   [[nodiscard]] std::uint32_t line_of(std::uint32_t slice, std::size_t group, std::uint32_t lane, Way way) const;
 
+  // Visits each line that is held: visit(slice, line, way).
+  template <class Visit>
+  void for_each_line(Visit&& visit) const {
+    for (std::size_t g = 0; g < groups_of_sets_.size(); ++g) {
+      const auto slice = static_cast<std::uint32_t>(g / groups_);
+      for (const Lanes& ways : groups_of_sets_[g].ways) {
+        for (std::uint32_t lane = 0; lane <= chunk_mask_; ++lane) {
+          if (ways[lane] != 0) visit(slice, line_of(slice, g, lane, ways[lane]), ways[lane]);
+        }
+      }
+    }
+  }
+
   // Hints to the host's own caches that lines of a chunk will be touched soon.
   void prefetch(std::uint32_t slice, std::uint32_t line) const {
     const auto* group = reinterpret_cast<const std::byte*>(&groups_of_sets_[address(slice, line).group]);

@@ -29,6 +29,7 @@ class LinkTiming {
   // Flits of a packet, headers included, and how long a lane takes for it.
   struct Serialisation {
     Time time;
+    Time first;  // of a train, its first packet: from then on it can be passed on
     std::uint32_t wire_bytes = 0;
   };
   [[nodiscard]] const Serialisation& of(const Packet& packet) const {

@@ -33,6 +33,7 @@ struct LinkSpec {
   double acknowledge_flits = 0.15;  // of one write; a flit is shared by those that go the same way
   std::uint32_t max_payload_bytes = 128;
   std::uint32_t credits = 64;  // packets the receiver can hold for each virtual channel
+  double train = 1;            // packets, one behind the other, that each packet of the model stands for
 };
 
 enum class Arbitration : std::uint8_t { round_robin, age };

@@ -265,7 +265,7 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
                       static_cast<std::uint8_t>(in.vc / kVirtualChannels)});
   }
   Packet& sent = out.wires->packets.send(slot.packet);
-  sent.when = end + timing.spec().latency;
+  sent.when = start + takes.first + timing.spec().latency;
   sent.lane = out.lane;
   sent.vc_class = static_cast<std::uint8_t>(slot.vc / kVirtualChannels);
 

@@ -27,7 +27,7 @@ Switch::Switch(const SwitchSpec& spec, const std::shared_ptr<const LinkTiming>& 
       timeout_armed_(ports.size() * lanes, false) {
   for (std::uint32_t p = 0; p < ports_.size(); ++p) {
     const SwitchPort& port = ports_[p];
-    outputs_.emplace_back(link, lanes, *port.out);
+    outputs_.emplace_back(link, lanes, *port.out, true);
     for (std::uint32_t lane = 0; lane < port.lanes.size(); ++lane) {
       if (port.lanes[lane] != nullptr) outputs_.back().set_lane_timing(lane, port.lanes[lane]);
     }

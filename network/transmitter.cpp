@@ -4,8 +4,8 @@
 
 namespace weft {
 
-Transmitter::Transmitter(std::shared_ptr<const LinkTiming> timing, std::uint32_t lanes, LinkWires& out)
-    : timing_(std::move(timing)), lanes_(lanes), out_(&out) {
+Transmitter::Transmitter(std::shared_ptr<const LinkTiming> timing, std::uint32_t lanes, LinkWires& out, bool passes_on)
+    : timing_(std::move(timing)), lanes_(lanes), passes_on_(passes_on), out_(&out) {
   for (Lane& lane : lanes_) {
     for (CreditCounter& credits : lane.credits) credits = CreditCounter(timing_->spec().credits);
   }
@@ -48,7 +48,7 @@ Time Transmitter::transmit(std::uint32_t index, const Packet& packet, Time ready
   credits.take();
   lane.statistics.count(start, takes, packet.payload, out_->load.get());
   Packet& sent = out_->packets.send(packet);
-  sent.when = start + takes.time + timing.spec().latency;
+  sent.when = start + (passes_on_ ? takes.first : takes.time) + timing.spec().latency;
   sent.vc_class = 0;
   return start;
 }

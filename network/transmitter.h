@@ -19,10 +19,10 @@ struct Departure {
 
 class Transmitter {
  public:
-  // `lanes` parallel lanes to one neighbour.
+  // `lanes` parallel lanes to one neighbour. `passes_on`: what it sends it got by a link.
   Transmitter(const LinkSpec& spec, std::uint32_t lanes, LinkWires& out)
       : Transmitter(std::make_shared<const LinkTiming>(spec), lanes, out) {}
-  Transmitter(std::shared_ptr<const LinkTiming> timing, std::uint32_t lanes, LinkWires& out);
+  Transmitter(std::shared_ptr<const LinkTiming> timing, std::uint32_t lanes, LinkWires& out, bool passes_on = false);
 
   // Before the first packet: this lane has another rate.
   void set_lane_timing(std::uint32_t lane, std::shared_ptr<const LinkTiming> timing);
@@ -83,6 +83,7 @@ class Transmitter {
   std::vector<Waiting> pool_;
   std::uint32_t free_ = kNone;
   std::uint32_t waiting_ = 0;
+  bool passes_on_;
   LinkWires* out_;
 };
 

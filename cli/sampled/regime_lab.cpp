@@ -1,8 +1,12 @@
 #include "cli/sampled/regime_lab.h"
 
+#include "cli/sampled/coarse_system.h"
 #include "cli/sampled/observed_regime.h"
 #include "cli/sampled/steady_collectives.h"
+#include "gpu_model/coarse_gpu.h"
+#include "gpu_model/coarse_programs.h"
 #include "gpu_model/l2_warming.h"
+#include "network/network.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -10,6 +14,8 @@ namespace weft {
 namespace {
 // So exactly is it known which kernel moved what: less than it takes to launch the next one.
 constexpr Time kFlowStep = nanoseconds(500);
+// By how much times at a coarser grain scatter around those in cycle, one standard deviation (docs/validation.md).
+constexpr double kGrainScatter = 0.01;
 // A second sample of a kernel that streams more would take seconds, if it were whole.
 constexpr std::uint64_t kWholeSampleBytes = std::uint64_t{1} << 30;
 
@@ -36,11 +42,11 @@ RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& progra
 RegimeLab::~RegimeLab() = default;
 
 std::optional<std::string> RegimeLab::why_not_folded() const {
-  if (!folded_) return std::nullopt;
-  return folded_->why_not();
+  if (grains_.empty()) return std::nullopt;
+  return grains_.begin()->second.folded->why_not();
 }
 
-std::uint32_t RegimeLab::standing() const { return folded_ ? folded_->standing() : 0; }
+std::uint32_t RegimeLab::standing() const { return grains_.empty() ? 0 : grains_.begin()->second.folded->standing(); }
 
 L2Cache RegimeLab::l2_before(OpId op) {
   if (l2_ && l2_at_ == op.value) return *l2_;
@@ -185,7 +191,46 @@ GpuWork RegimeLab::quiet_work() {
   return work;
 }
 
-std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state) {
+RegimeLab::Grain& RegimeLab::at_grain(std::uint32_t grain) {
+  const auto [at, fresh] = grains_.try_emplace(grain);
+  Grain& found = at->second;
+  if (!fresh) return found;
+  found.config = *config_;
+  found.config.collective.grain = grain;
+  found.system = grain == 1 ? config_->system : coarse(config_->system, config_->gpus, grain);
+  found.folded.emplace(found.config, *programs_);
+  if (!found.folded->why_not().empty()) found.each.emplace(found.config, *programs_);
+  return found;
+}
+
+// Long messages: of short ones, beginnings and ends are most. Not all pairs through routers, where long trains that
+// meet hold each other up (docs/validation.md).
+std::uint32_t RegimeLab::grain_of(OpId collective) const {
+  constexpr std::int64_t kBytes = 4 << 20;
+  const CollectiveDemand& demand = programs_->front().ops[collective.value].collective;
+  const ScriptedKernel* kernel = scripts_->work(0).scripts[collective.value];
+  const NetworkSpec& network = config_->system.network;
+  const bool routers = network.cluster || (network.topology != TopologyKind::switched &&
+                                           network.topology != TopologyKind::fully_connected);
+  if (kernel == nullptr || kernel->programs == nullptr || config_->collective.mover != Mover::compute_units ||
+      config_->private_parts.cache || config_->private_parts.hbm ||
+      (routers && demand.kind == CollectiveKind::all_to_all)) {
+    return 1;
+  }
+  std::uint32_t grain = coarsest_grain(*kernel->programs, config_->system.gpu.compute_unit.max_outstanding_lines);
+  while (grain > 1 && demand.bytes.count() < kBytes * grain) grain /= 2;
+  return grain;
+}
+
+L2Cache RegimeLab::at_grain(const L2Cache& l2, std::uint32_t grain, std::uint32_t wanted) const {
+  const GpuSpec gpu = wanted == 1 ? config_->system.gpu : coarse(config_->system.gpu, wanted);
+  L2Cache told(gpu.l2, gpu.hbm, gpu.clock);
+  copy_lines(l2, grain, wanted, told);
+  told.rest();
+  return told;
+}
+
+std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, std::uint32_t grain) {
   std::vector<GpuWork> work;
   if (scripts_ == nullptr) {
     work.push_back(quiet_work());
@@ -193,41 +238,50 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state) {
     work.front().skip_waves = true;
     return std::make_unique<Machine>(config_->system, work);
   }
-  if (!folded_) folded_.emplace(*config_, *programs_);
-  if (folded_->why_not().empty()) {
-    for (std::uint32_t g = 0; g < folded_->standing(); ++g) {
-      work.push_back(folded_->work(g));
+  Grain& at = at_grain(grain);
+  if (at.folded->why_not().empty()) {
+    for (std::uint32_t g = 0; g < at.folded->standing(); ++g) {
+      work.push_back(at.folded->work(g));
       work.back().from = &state;
-      work.back().skip_waves = folded_->standing() == 1;
+      work.back().skip_waves = at.folded->standing() == 1;
     }
-    return std::make_unique<Machine>(config_->system, work, folded_->multicast_groups(), CarriedValues(),
-                                     folded_->scripts().aggregation_groups(), config_->seed, config_->gpus);
+    return std::make_unique<Machine>(at.system, work, at.folded->multicast_groups(), CarriedValues(),
+                                     at.folded->scripts().aggregation_groups(), config_->seed, config_->gpus);
   }
   for (std::size_t g = 0; g < programs_->size(); ++g) {
-    work.push_back(scripts_->work(g));
+    work.push_back(at.each->work(g));
     work.back().from = &state;
   }
-  return std::make_unique<Machine>(config_->system, work, scripts_->multicast_groups(), CarriedValues(),
-                                   scripts_->aggregation_groups(), config_->seed);
+  return std::make_unique<Machine>(at.system, work, at.each->multicast_groups(), CarriedValues(),
+                                   at.each->aggregation_groups(), config_->seed);
 }
 
-Regime RegimeLab::company(const HostState& state) {
-  const std::unique_ptr<Machine> machine = machine_from(state);
-  machine->set_l2(l2_before(state.first));
+Regime RegimeLab::company(const HostState& state, bool by_itself) {
+  const std::uint32_t grain = by_itself ? grain_of(state.first) : 1;
+  const std::unique_ptr<Machine> machine = machine_from(state, grain);
+  const L2Cache before = l2_before(state.first);
+  machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
   const std::uint32_t end =
       machine->run_until_quiet(state.first.value, config_->threads, [&](Time now) { steady.look(now); });
   if (end == state.first.value) throw InternalError("a stretch of the program that never ends");
   Regime regime = observed_regime(*machine, programs_->front(), state.first.value, end);
   regime.uncertainty = steady.uncertainty() + machine->gpu(0).skip_uncertainty();
+  if (grain > 1) {
+    const auto real =
+        make_network(config_->system.network, static_cast<std::uint32_t>(machine->gpus()), {}, machine->folded_gpus());
+    tell_finely(machine->fabric()->topology(), real->topology, grain, regime);
+  }
   for (std::size_t g = 0; g < machine->gpus(); ++g) {
     memory_transactions_ += machine->gpu(g).statistics().memory_transactions;
   }
   for (const Machine::Link& link : machine->links()) packets_ += link.statistics->packets;
   SubCycle last = 0;
   for (std::uint32_t i = state.first.value; i < end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
+  if (grain > 1) regime.uncertainty += static_cast<SubCycle>(kGrainScatter * static_cast<double>(last));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
-  keep_l2(machine->gpu(0).l2(), end);
+  const L2Cache& after = machine->gpu(0).l2();
+  keep_l2(grain == 1 ? after : at_grain(after, grain, 1), end);
   return regime;
 }
 

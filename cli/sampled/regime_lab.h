@@ -1,6 +1,7 @@
 // Simulates stretches of a program in detail, each from a quiet moment on.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -22,8 +23,9 @@ class RegimeLab {
   // How long it takes as a second sample: nothing is left out, and the L2 holds what the addresses of the operations
   // before say.
   [[nodiscard]] SubCycle second_sample(OpId op);
-  // From `state` to the next quiet moment of all GPUs; what GPU 0 did.
-  [[nodiscard]] Regime company(const HostState& state);
+  // From `state` to the next quiet moment of all GPUs; what GPU 0 did. `by_itself`: that is the end of its first
+  // operation, a collective.
+  [[nodiscard]] Regime company(const HostState& state, bool by_itself);
 
   [[nodiscard]] std::int64_t memory_transactions() const { return memory_transactions_; }
   [[nodiscard]] std::int64_t packets() const { return packets_; }
@@ -42,12 +44,22 @@ class RegimeLab {
   [[nodiscard]] HostState state_before(std::uint32_t first) const;
   void start_flow_at(OpId op);
   GpuProgress flow_to_end_of(OpId op);
-  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state);
+  // The system and the collectives, told at one grain.
+  struct Grain {
+    RunConfig config;
+    SystemSpec system;  // config has the real one, by which collectives are planned
+    std::optional<FoldedMachine> folded;
+    std::optional<Scripts> each;  // of all GPUs, where none stands for others
+  };
+  Grain& at_grain(std::uint32_t grain);
+  [[nodiscard]] std::uint32_t grain_of(OpId collective) const;
+  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, std::uint32_t grain);
+  [[nodiscard]] L2Cache at_grain(const L2Cache& l2, std::uint32_t grain, std::uint32_t wanted) const;
 
   const RunConfig* config_;
   const std::vector<Program>* programs_;
   const Scripts* scripts_;
-  std::optional<FoldedMachine> folded_;
+  std::map<std::uint32_t, Grain> grains_;
   ScriptedKernel nothing_;
   std::optional<Scripts> copies_;  // where collectives end at once
   std::optional<L2Cache> l2_;      // as left before operation l2_at_

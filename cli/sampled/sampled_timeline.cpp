@@ -170,7 +170,8 @@ void SampledTimeline::take_stretch(SubCycle now) {
     return;
   }
   const Regime* regime = known_stretch(state, now);
-  apply(regime != nullptr ? *regime : simulated_stretch(state, now), state.first.value, now);
+  const bool by_itself = alone && first.kind == ProgramOpKind::collective && company_from(state.first, now) == kNever;
+  apply(regime != nullptr ? *regime : simulated_stretch(state, now, by_itself), state.first.value, now);
 }
 
 const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle now) {
@@ -186,8 +187,8 @@ const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle no
   return nullptr;
 }
 
-const Regime& SampledTimeline::simulated_stretch(const HostState& state, SubCycle now) {
-  Regime regime = lab_->company(state);
+const Regime& SampledTimeline::simulated_stretch(const HostState& state, SubCycle now, bool by_itself) {
+  Regime regime = lab_->company(state, by_itself);
   RegimeKeys::Stretch stretch(keys_, state);
   std::uint32_t next = state.first.value;
   for (std::size_t i = 0; i < regime.operations.size(); ++i, ++next) stretch.add(OpId{next}, arrival_of(next, now));

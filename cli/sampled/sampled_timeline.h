@@ -53,7 +53,7 @@ class SampledTimeline {
   [[nodiscard]] SubCycle company_from(OpId first, SubCycle now);
   [[nodiscard]] SubCycle arrival_of(std::uint32_t op, SubCycle now) const;
   const Regime* known_stretch(const HostState& state, SubCycle now);
-  const Regime& simulated_stretch(const HostState& state, SubCycle now);
+  const Regime& simulated_stretch(const HostState& state, SubCycle now, bool by_itself);
   void apply(const Regime& regime, std::uint32_t first, SubCycle now);
   void spread_traffic(const Regime& regime, SubCycle from, SubCycle to);
 

@@ -56,7 +56,8 @@ std::uint64_t flag_of(std::uint32_t gpu, std::uint32_t flag) { return std::uint6
 
 SteadySteps::SteadySteps(Machine& machine)
     : machine_(&machine),
-      between_(std::max(kFewestTransactions, kTransactions / static_cast<std::int64_t>(machine.gpus()))),
+      between_(std::max(kFewestTransactions / machine.gpu(0).grain(),
+                        kTransactions / static_cast<std::int64_t>(machine.gpus()))),
       steps_(std::max<double>(machine.gpus() < kMany ? kSteps : kStepsOfMany, machine.gpus_per_node())),
       kernels_(machine) {}
 
@@ -129,24 +130,27 @@ bool SteadySteps::look(Marks& marks, const Mark& found, bool waves, const TouchE
   return false;
 }
 
-// All agree on the number of turns; none: there is nothing to leave out.
-std::vector<PhaseRepeats> SteadySteps::repeats(const Mark& at) const {
-  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max() / kLongestTurn;
+// All agree on the number of turns, as many as may be left out at once at most; none: there is nothing to leave out.
+std::vector<PhaseRepeats> SteadySteps::repeats(const Mark& from, const Mark& at) const {
   // Where one of all does not go on alike, as few phases as possible are looked at.
-  for (const Warps& warps : at.warps) {
-    if (machine_->gpu(warps.gpu).repeats(warps.at.agent, 1).turns < 2) return {};
-  }
-  // As many as the first GPU has ahead, but for those that it may be behind others, and one that stays.
-  std::uint64_t turns = kAll;
   std::uint32_t period = 1;
-  for (const Warps& warps : at.warps) {
-    if (warps.gpu != 0) break;
-    const PhaseRepeats ahead = machine_->gpu(0).repeats(warps.at.agent, turns);
-    turns = std::min(turns, ahead.turns);
-    period = std::max(period, ahead.period);
+  double watched = 0;  // turns
+  for (std::size_t i = 0; i < at.warps.size(); ++i) {
+    const Warps& warps = at.warps[i];
+    const PhaseRepeats next = machine_->gpu(warps.gpu).repeats(warps.at.agent, 1);
+    if (next.turns < 2) return {};
+    period = std::max(period, next.period);
+    watched += (warps.at.phases - from.warps[i].at.phases) / next.period;
   }
+  watched /= static_cast<double>(at.warps.size());
+  // As many as the first GPU has ahead, but for those that it may be behind others, and one that stays.
   const auto [least, most] = std::ranges::minmax(at.warps, {}, [](const Warps& warps) { return warps.at.phases; });
   const auto stay = 1 + static_cast<std::uint64_t>(std::ceil((most.at.phases - least.at.phases) / period));
+  std::uint64_t turns = stay + std::max<std::uint64_t>(1, static_cast<std::uint64_t>(most_ * watched));
+  for (const Warps& warps : at.warps) {
+    if (warps.gpu != 0) break;
+    turns = std::min(turns, machine_->gpu(0).repeats(warps.at.agent, turns).turns);
+  }
   if (turns <= stay) return {};
   turns -= stay;
   std::vector<PhaseRepeats> found;
@@ -212,7 +216,7 @@ std::optional<double> SteadySteps::turns_between(const Mark& from, const Mark& t
 }
 
 std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(const Mark& from, const Mark& now) {
-  Ahead ahead{.repeats = repeats(now)};
+  Ahead ahead{.repeats = repeats(from, now)};
   if (ahead.repeats.empty() || !flags_agree(now, ahead.repeats)) return std::nullopt;
   ahead.turns = ahead.repeats.front().turns;
   const std::optional<double> watched = turns_between(from, now, ahead.repeats);
@@ -230,14 +234,16 @@ bool SteadySteps::fit(const Mark& from, const Mark& now, bool waves, Ahead& ahea
   double time = std::min(kernels_.limit({&from.kernels, &now.kernels, window}, waves), most_ * window);
   if (!ahead.repeats.empty()) time = std::min(time, ahead.time);
   const double wave = kernels_.longest_wave();
+  const bool all = wave == 0 && !ahead.repeats.empty() && time >= ahead.time;
   if (wave > 0) {
     time = whole_waves(time, wave, ahead.turn);
-  } else if (ahead.turn > 0) {
+  } else if (ahead.turn > 0 && !all) {
     time = std::floor(time / ahead.turn) * ahead.turn;
   }
   if (time < window / 2) return false;
   ahead.time = time;
   if (ahead.repeats.empty()) return true;
+  if (all) return ahead.turns > 0;
   ahead.turns = static_cast<std::uint64_t>(std::llround(time / ahead.turn));
   for (PhaseRepeats& repeats : ahead.repeats) repeats.cursor = nullptr;  // it stands elsewhere
   return ahead.turns > 0;

@@ -39,7 +39,7 @@ class SteadySteps {
   [[nodiscard]] std::optional<Mark> mark(Time now) const;
   // Phases that warps have been through, each, on average.
   [[nodiscard]] static double phases(const Mark& from, const Mark& to);
-  [[nodiscard]] std::vector<PhaseRepeats> repeats(const Mark& at) const;
+  [[nodiscard]] std::vector<PhaseRepeats> repeats(const Mark& from, const Mark& at) const;
   [[nodiscard]] bool flags_agree(const Mark& at, const std::vector<PhaseRepeats>& repeats);
   template <class Visit>
   void for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const;

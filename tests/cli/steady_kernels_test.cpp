@@ -71,7 +71,7 @@ void expect_as_in_detail(const RunConfig& config, const KernelDemand& kernel, Co
   Machine machine(config.system, work, scripts.multicast_groups());
   machine.run_until_quiet(0, 1);
   RegimeLab lab(config, programs, &scripts);
-  const Regime regime = lab.company(state);
+  const Regime regime = lab.company(state, false);
   std::int64_t transactions = 0;
   for (std::size_t g = 0; g < machine.gpus(); ++g) {
     transactions += machine.gpu(g).statistics().memory_transactions;

@@ -218,5 +218,25 @@ TEST(TransmitterFormula, ClosedLoopRateIsCreditsPerRoundTrip) {
   EXPECT_NEAR(to_seconds(last) * 1e9, round_trip * kPackets / kCredits, round_trip);
 }
 
+// A packet that stands for a train of four: a lane is busy for all, and who passes it on begins with the first.
+TEST(Transmitter, PassesOnATrainFromItsFirstPacketOn) {
+  LinkSpec spec = link();
+  spec.train = 4;
+  LinkWires wires;
+  Transmitter source(std::make_shared<const LinkTiming>(spec), 1, wires);
+  Time start;
+  ASSERT_TRUE(source.submit(packet(PacketKind::write, 0, 112), Time(0), 0, start));  // 8 flits
+  wires.packets.flip();
+  wires.packets.receive([](const Packet& p) { EXPECT_EQ(p.when, nanoseconds(108)); });
+  Transmitter hub(std::make_shared<const LinkTiming>(spec), 1, wires, true);
+  ASSERT_TRUE(hub.submit(packet(PacketKind::write, 0, 112), Time(0), 0, start));
+  ASSERT_TRUE(hub.submit(packet(PacketKind::write, 1, 112), Time(0), 0, start));
+  EXPECT_EQ(start, nanoseconds(8));
+  wires.packets.flip();
+  std::vector<Time> arrivals;
+  wires.packets.receive([&](const Packet& p) { arrivals.push_back(p.when); });
+  EXPECT_EQ(arrivals, (std::vector<Time>{nanoseconds(102), nanoseconds(110)}));
+}
+
 }  // namespace
 }  // namespace weft
