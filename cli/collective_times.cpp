@@ -1,7 +1,6 @@
 #include "cli/collective_times.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "cli/machine.h"
 #include "cli/programs.h"
@@ -50,7 +49,7 @@ std::map<CollectiveSignature, Time> times_by_themselves(const RunConfig& config,
   for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
   // Without SystemC, which allows one elaboration a process.
   Machine machine(config.system, work, scripts.multicast_groups(), {}, scripts.aggregation_groups(), config.seed);
-  static_cast<void>(machine.run_until_quiet(std::numeric_limits<std::uint32_t>::max(), 1));
+  machine.run_until_asleep(1);
   std::map<CollectiveSignature, Time> times;
   for (const Scripts::Collective& collective : scripts.collectives()) {
     Time last_start, end;

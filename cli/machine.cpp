@@ -220,24 +220,30 @@ void Machine::add_to(Conductor& engine) {
   }
 }
 
-std::uint32_t Machine::run_until_quiet(std::uint32_t ended, std::uint32_t threads,
-                                       const std::function<void(Time)>& between) {
+ProgramPlace Machine::run_until_quiet(const ProgramPlace& from, std::uint32_t threads,
+                                      const std::function<void(Time)>& between) {
   Conductor conductor({fabric_ ? fabric_->window() : system_.network.link.latency, threads, false});
   add_to(conductor);
-  std::uint32_t reached = ended;
+  ProgramPlace reached = from;
   end_ = conductor
              .run_until([&](Time now) {
                if (between) between(now);
-               const auto first = gpus_.front()->quiet();
-               if (!first || *first <= ended) return false;
+               const auto place = gpus_.front()->quiet();
+               if (!place || *place == from) return false;
                for (const auto& gpu : gpus_) {
-                 if (gpu->quiet() != first) return false;
+                 if (gpu->quiet() != place) return false;
                }
-               reached = *first;
+               reached = *place;
                return true;
              })
              .end;
   return reached;
+}
+
+void Machine::run_until_asleep(std::uint32_t threads) {
+  Conductor conductor({fabric_ ? fabric_->window() : system_.network.link.latency, threads, false});
+  add_to(conductor);
+  end_ = conductor.run_until([](Time) { return false; }).end;
 }
 
 bool Machine::run(std::uint32_t threads, const std::function<void(Time)>& progress) {

@@ -38,11 +38,13 @@ class Machine {
   // nothing will ever finish: a deadlock.
   bool run(std::uint32_t threads, const std::function<void(Time)>& progress);
 
-  // Runs without SystemC, as often as one likes a process, until all sleep or all GPUs are quiet with more operations
-  // ended than `ended`: how many have then.
+  // Runs without SystemC, as often as one likes a process, until all sleep or all GPUs are quiet at the same place of
+  // their programs, which is not `from`: where they are then, or `from`.
   // `between`: sees the time after each window, and may leave something out.
-  std::uint32_t run_until_quiet(std::uint32_t ended, std::uint32_t threads,
-                                const std::function<void(Time)>& between = {});
+  ProgramPlace run_until_quiet(const ProgramPlace& from, std::uint32_t threads,
+                               const std::function<void(Time)>& between = {});
+  // The same, until all sleep.
+  void run_until_asleep(std::uint32_t threads);
 
   // Before the first run: all GPUs start with what this L2 holds.
   void set_l2(const L2Cache& l2);

@@ -159,6 +159,14 @@ double nic_GBps_of_gpu(const NetworkSpec& network) {
   return static_cast<double>(cluster.link.bandwidth.count()) * 1e-9 * cluster.nics_per_node / cluster.gpus_per_node;
 }
 
+// From GPU to GPU, by two NICs and a leaf switch.
+Time latency_between_nodes(const NetworkSpec& network) {
+  if (!network.cluster) return {};
+  const ClusterSpec& cluster = *network.cluster;
+  const Time to_switch = cluster.nic_link.latency + cluster.nic_latency + cluster.link.latency;
+  return to_switch + cluster.switch_.latency + to_switch;
+}
+
 // The place of a group of GPUs and a type, or of a new one.
 std::size_t find_group(const std::vector<AggregationGroup>& groups, const GpuGroup& members, DataType type) {
   const auto known = std::find_if(groups.begin(), groups.end(), [&](const AggregationGroup& g) {
@@ -202,7 +210,8 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                             .links_per_gpu = links_of_gpu(config.system.network),
                             .gpus_per_node = gpus_per_node,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
-                            .nic_GBps = nic_GBps_of_gpu(config.system.network)};
+                            .nic_GBps = nic_GBps_of_gpu(config.system.network),
+                            .node_latency = latency_between_nodes(config.system.network)};
   const bool faults = config.system.switch_reduce && !config.system.network.faults.empty();
   const std::unique_ptr<Network> network = faults ? make_network(config.system.network, gpus) : nullptr;
   if (config.system.switch_reduce) context.fan_in = config.system.switch_reduce->fan_in;

@@ -36,12 +36,13 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .channels = choice.channels,
           .piece_bytes = protocol.piece_bytes,
           .pieces_per_chunk = protocol.pieces_per_chunk,
-          .chunk_unit = wish.even_chunks
+          .chunk_unit = wish.alike_ranks
                             ? std::lcm(std::int64_t{protocol.data_bytes_per_line}, std::int64_t{kLineBytes})
                             : protocol.chunk_unit,
           .chunk_order = protocol.chunk_order,
           .piece_by_depth = choice.protocol == CollectiveProtocol::simple,
           .ranks_per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand),
+          .alike_trees = wish.alike_ranks && protocol.inline_flags,
           .ring_orders = context.ring_orders};
 }
 
@@ -118,7 +119,8 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
   if (choice.algorithm == AllReduceAlgorithm::in_switch) {
     start = start + library.in_switch.start_latency;
     const bool fewer = registered && wish.channels == 0;
-    plan = plan_in_switch(context, demand, registered, fewer ? library.in_switch.registered_channels : choice.channels,
+    plan = plan_in_switch(context, demand, wish, registered,
+                          fewer ? library.in_switch.registered_channels : choice.channels,
                           registered_warps(library.in_switch), first_flag);
   } else {
     const CollectiveAlgorithm algorithm = schedule_for(choice.algorithm, demand.kind);
@@ -140,11 +142,12 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
         user || is_ring ||
         (algorithm == CollectiveAlgorithm::direct && has_block_a_peer(demand.kind, query.ranks, choice.channels));
     place.protocol = protocol_shape(library, choice.protocol, slices);
-    if (is_ring && wish.even_chunks && context.ring_orders && place.protocol.chunk_order == ChunkOrder::by_loop) {
+    if (is_ring && wish.alike_ranks && context.ring_orders && place.protocol.chunk_order == ChunkOrder::by_loop) {
       choice.channels = std::min(choice.channels, filled_channels(demand.bytes.count(), query.ranks, choice.channels,
                                                                   place.protocol.chunk_unit, *context.ring_orders));
     }
     place.fence = clock.to_subcycles(library.fence);
+    place.node_latency = clock.to_subcycles(context.node_latency);
     place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
     place.registered = registered && is_ring && choice.protocol == CollectiveProtocol::simple;
     place.buffer_end = context.gpu->hbm.bytes;
@@ -174,8 +177,8 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
   const bool in_switch =
       wish.algorithm == AllReduceAlgorithm::in_switch && in_switch_is_possible(context, demand, wish.algorithm, true);
   if (in_switch && context.switch_fault.empty()) {
-    plan = plan_in_switch(context, demand, true, machines, std::max(1U, lines / lines_per_round(*context.library)),
-                          first_flag);
+    plan = plan_in_switch(context, demand, wish, true, machines,
+                          std::max(1U, lines / lines_per_round(*context.library)), first_flag);
   } else {
     if (!supports(CollectiveAlgorithm::ring, demand.kind)) {
       throw InputError(

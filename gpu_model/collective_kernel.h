@@ -41,8 +41,10 @@ struct CollectiveWish {
   CollectiveProtocol protocol = CollectiveProtocol::automatic;
   std::uint32_t channels = 0;        // 0: automatic
   std::uint32_t ranks_per_node = 0;  // hierarchical; 0: as the GPUs lie in the system's nodes
-  bool even_chunks = false;          // cut finer than the library does, so that ranks get equal shares
-  std::uint32_t grain = 1;           // lines of the memory that each of its lines stands for (coarse_programs.h)
+  // So that some ranks can stand for all: cut finer than the library does, for equal shares, and trees of more than two
+  // nodes without a root.
+  bool alike_ranks = false;
+  std::uint32_t grain = 1;  // lines of the memory that each of its lines stands for (coarse_programs.h)
   // Of a file: for collectives of its kind and number of ranks, before `algorithm`.
   std::shared_ptr<const UserAlgorithm> user_algorithm = nullptr;
 };
@@ -56,6 +58,7 @@ struct CollectiveContext {
   std::uint32_t gpus_per_node = 0;                          // as many, by number, are one node
   Bandwidth link;                                           // of one, each way
   double nic_GBps = 0;                                      // a GPU's share of its node's NICs; one node: 0
+  Time node_latency;                                        // of a message from one node to another
   std::string why_not_in_network = "no router sums";        // as why_not_in_switch, of routers
   std::uint16_t aggregation_group = 0;                      // of routers that sum
   std::uint16_t multicast_group = 0;                        // the first of the collective

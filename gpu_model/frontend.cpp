@@ -19,17 +19,24 @@ Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostS
   std::vector<std::vector<OpId>> dependents(program.ops.size());
   std::vector<std::optional<OpId>> last_on_stream(program.priorities.size());
   const std::uint32_t first = from == nullptr ? 0 : from->first.value;
-  for (std::uint32_t i = 0; i < first; ++i) times_[i] = {0, 0, 0, 0};
-  ended_ = first_open_ = first;
+  const auto had = [&](std::uint32_t op) { return from != nullptr && had_ended(program, *from, op); };
+  const std::uint32_t end = from == nullptr ? 0 : std::max(first, from->end);
+  for (std::uint32_t i = 0; i < end; ++i) {
+    if (!had(i)) continue;
+    times_[i] = {0, 0, 0, 0};
+    ++ended_;
+    ended_to_ = i + 1;
+  }
+  first_open_ = first;
   for (std::uint32_t i = first; i < program.ops.size(); ++i) {
     const ProgramOp& op = program.ops[i];
-    if (op.kind == ProgramOpKind::host_wait) continue;
+    if (op.kind == ProgramOpKind::host_wait || had(i)) continue;
     ++left_;
     std::vector<OpId> predecessors;
     for (const OpId wait : op.waits) {
       WEFT_CHECK(wait.value < i, "a wait for a later operation");
       // What the host waited for before it issued this op is over anyway.
-      if (program.ops[wait.value].kind != ProgramOpKind::host_wait && wait.value >= first) predecessors.push_back(wait);
+      if (program.ops[wait.value].kind != ProgramOpKind::host_wait && !had(wait.value)) predecessors.push_back(wait);
     }
     WEFT_CHECK(op.stream.value < last_on_stream.size(), "an operation on a stream that does not exist");
     auto& last = last_on_stream[op.stream.value];
@@ -50,9 +57,22 @@ Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostS
   host_waits_ = !from->next_step && next_ < program.ops.size();
 }
 
-void Frontend::note_end() {
+void Frontend::note_end(std::uint32_t op) {
   ++ended_;
+  ended_to_ = std::max(ended_to_, op + 1);
   while (first_open_ < times_.size() && times_[first_open_].end >= 0) ++first_open_;
+}
+
+std::optional<ProgramPlace> Frontend::place() const {
+  const ProgramPlace place{first_open_, std::max(first_open_, ended_to_)};
+  std::uint32_t open = 0;
+  for (std::uint32_t i = place.first; i < place.end; ++i) {
+    if (times_[i].end >= 0) continue;
+    if (program_->ops[i].stream != program_->ops[place.first].stream) return std::nullopt;
+    ++open;
+  }
+  WEFT_CHECK(ended_ + open == place.end, "all that has ended is counted");
+  return place;
 }
 
 SubCycle Frontend::issue_time(const ProgramOp& op) const {
@@ -95,7 +115,7 @@ std::optional<Frontend::Issue> Frontend::step(SubCycle now) {
       return std::nullopt;
     }
     times_[next_] = {now, now, now, now};
-    note_end();
+    note_end(static_cast<std::uint32_t>(next_));
   } else {
     issue.op = OpId{static_cast<std::uint32_t>(next_)};
     issue.arrives = now + host_to_device_;
@@ -111,7 +131,7 @@ bool Frontend::arrived(OpId op) { return --missing_[op.value] == 0; }
 bool Frontend::completed(OpId op, SubCycle now, std::vector<OpId>& ready) {
   times_[op.value].end = now;
   --left_;
-  note_end();
+  note_end(op.value);
   for (std::uint32_t i = first_dependent_[op.value]; i < first_dependent_[op.value + 1]; ++i) {
     times_[dependents_[i].value].unblocked = now;
     if (--missing_[dependents_[i].value] == 0) ready.push_back(dependents_[i]);

@@ -18,14 +18,28 @@ struct OpTimes {
   SubCycle end = -1;
 };
 
-// A program in the middle: all operations before `first` have ended and none after. Times from that moment on.
+// How far a program is at a moment at which nothing runs: all operations before `first` have ended, and those between
+// it and `end` but for the ones of its own stream, which all wait behind it. Both the same: none after has ended.
+struct ProgramPlace {
+  std::uint32_t first = 0, end = 0;
+  bool operator==(const ProgramPlace&) const = default;
+};
+
+// A program in the middle. Times from that moment on.
 struct HostState {
   OpId first;
   std::uint32_t issued = 0;        // the host has issued the operations before this one
   std::vector<SubCycle> arrivals;  // on the device, of those from `first` to `issued`; 0 where they have arrived
   std::optional<SubCycle> next_step;
+  std::uint32_t end = 0;  // as ProgramPlace's; before `first`: the same
   bool operator==(const HostState&) const = default;
 };
+
+// Whether the operation had ended before.
+[[nodiscard]] inline bool had_ended(const Program& program, const HostState& from, std::uint32_t op) {
+  return op < from.first.value || (op < from.end && (program.ops[op].kind == ProgramOpKind::host_wait ||
+                                                     program.ops[op].stream != program.ops[from.first.value].stream));
+}
 
 class Frontend {
  public:
@@ -61,10 +75,10 @@ class Frontend {
   [[nodiscard]] bool waits_for_others(OpId op, bool has_arrived) const {
     return missing_[op.value] > (has_arrived ? 0U : 1U);
   }
-  // Operations that ended, if these are all before another one and none after; with those before the start.
-  [[nodiscard]] std::optional<std::uint32_t> ended_prefix() const {
-    return first_open_ == ended_ ? std::optional(ended_) : std::nullopt;
-  }
+  // All operations before this one have ended.
+  [[nodiscard]] std::uint32_t first_open() const { return first_open_; }
+  // None: those that have ended are no such place.
+  [[nodiscard]] std::optional<ProgramPlace> place() const;
 
   [[nodiscard]] bool done() const { return left_ == 0 && next_ == program_->ops.size(); }
   [[nodiscard]] const Program& program() const { return *program_; }
@@ -89,9 +103,10 @@ class Frontend {
   std::size_t left_ = 0;  // device ops that have not ended
   bool host_waits_ = false;
   std::uint32_t first_open_ = 0;  // the first operation that has not ended
-  std::uint32_t ended_ = 0;       // operations that have, waits of the host among them
+  std::uint32_t ended_to_ = 0;    // behind the last one that has
+  std::uint32_t ended_ = 0;       // how many have, waits of the host among them
 
-  void note_end();
+  void note_end(std::uint32_t op);
 };
 
 }  // namespace weft

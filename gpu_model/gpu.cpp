@@ -99,7 +99,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
     return;
   }
   for (std::uint32_t i = work.from->first.value; i < work.from->issued; ++i) {
-    if (work.program->ops[i].kind == ProgramOpKind::host_wait) continue;
+    if (work.program->ops[i].kind == ProgramOpKind::host_wait || had_ended(*work.program, *work.from, i)) continue;
     push_control(work.from->arrivals[i - work.from->first.value], GpuEvent{.kind = EventKind::op_arrives, .agent = i});
   }
   if (work.from->next_step) push_control(*work.from->next_step, GpuEvent{.kind = EventKind::host_step});

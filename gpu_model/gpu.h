@@ -47,8 +47,8 @@ class Gpu final : public Chip {
   // What was left out would have taken, on top of what was simulated; times() have it.
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
   [[nodiscard]] SubCycle skip_uncertainty() const { return skip_uncertainty_; }
-  // Nothing runs, and what has ended are all operations before one and none after: how many. None: not so.
-  [[nodiscard]] std::optional<std::uint32_t> quiet() const;
+  // Where it is in its program if nothing runs. None: something does, or what has ended is no such place.
+  [[nodiscard]] std::optional<ProgramPlace> quiet() const;
   // Collectives have the GPU for themselves, nothing of the host is due, and all of their warps are in the middle of
   // phases whose rounds need no more flags: `found` has them. False: not so.
   [[nodiscard]] bool paced(std::vector<PacedWarps>& found) const;
@@ -154,7 +154,7 @@ class Gpu final : public Chip {
   void run_agent(std::uint32_t index);
   bool finish_phase(std::uint32_t index);
   void finish_agent(std::uint32_t index);
-  void post(std::uint32_t index, const FlagPost& post);
+  void post(std::uint32_t index, std::uint32_t number);  // of the phase
   void end_fence(std::uint32_t index);
 
   // gpu_rounds.cpp: what they compute
@@ -258,6 +258,7 @@ class Gpu final : public Chip {
   std::uint64_t remote_loads_ = 0;
   std::uint64_t remote_left_out_ = 0;
   std::uint32_t control_due_ = 0;  // events of the host and of operations
+  std::uint32_t starting_ = 0;     // operations that nothing holds back, and that have not started
   std::uint32_t next_unit_ = 0;
   std::uint32_t next_gpc_ = 0;
   std::vector<std::uint32_t> gpc_units_;      // first unit of each GPC, and the end

@@ -15,7 +15,7 @@ void Gpu::enter_phase(std::uint32_t index) {
   agent.stages = phase.stages;
   agent.load_count = phase.load_count;
   agent.store_count = phase.store_count;
-  agent.waits = phase.wait_count > 0 || phase.delay > 0;
+  agent.waits = phase.wait_count > 0 || phase.delay > 0 || phase.post_delay_phases > 0;
   agent.returned = agent.complete = agent.started = agent.computed = agent.needed = 0;
   for (std::uint32_t s = 0; s < phase.load_count; ++s) agent.needed += phase.loads[s].lines_before(1, phase.rounds);
   agent.load_round = agent.store_round = 0;
@@ -41,6 +41,7 @@ bool Gpu::flags_counted(std::uint32_t index) {
   }
   if (now() < agents_[index].begins) return false;
   agents_[index].waits = false;
+  if (phase.post_delay_phases > 0) agents_[index].begins = now();
   return true;
 }
 
@@ -90,7 +91,7 @@ void Gpu::run_agent(std::uint32_t index) {
 
 // False when that was the last phase; the agent is gone then.
 bool Gpu::finish_phase(std::uint32_t index) {
-  for (std::uint32_t i = 0; i < agents_[index].phase.post_count; ++i) post(index, agents_[index].phase.posts[i]);
+  for (std::uint32_t i = 0; i < agents_[index].phase.post_count; ++i) post(index, i);
   Agent& agent = agents_[index];
   ++agent.phase_index;
   if (is_resident(running_[agent.kernel].op) && !resident_stays(agent)) {
@@ -115,7 +116,9 @@ bool Gpu::finish_phase(std::uint32_t index) {
   return true;
 }
 
-void Gpu::post(std::uint32_t index, const FlagPost& flag) {
+void Gpu::post(std::uint32_t index, std::uint32_t number) {
+  const Agent& agent = agents_[index];
+  const FlagPost& flag = agent.phase.posts[number];
   if (flag.target == Target::launch) {
     push_control(now() + device_latency_, GpuEvent{.kind = EventKind::kernel_launched,
                                                    .line = flag.flag,
@@ -127,7 +130,11 @@ void Gpu::post(std::uint32_t index, const FlagPost& flag) {
   if (flag.target != Target::local) {
     event.kind = EventKind::egress;
     event.packet = flag.target == Target::multicast ? PacketKind::multicast_flag : PacketKind::flag;
-    crossing = units_[agents_[index].unit].to_links;
+    crossing = units_[agent.unit].to_links;
+  }
+  if ((agent.phase.late_posts >> number & 1U) != 0) {
+    crossing += agent.phase.post_delay;
+    if (agent.phase.post_delay_phases > 0) crossing += agent.phase.post_delay_phases * (now() - agent.begins);
   }
   push(now() + crossing, event);
 }

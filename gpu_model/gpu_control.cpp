@@ -23,6 +23,7 @@ void Gpu::make_ready(OpId op) {
   const ProgramOp& described = frontend_.program().ops[op.value];
   if (described.kind == ProgramOpKind::collective || pushed_by(op) != nullptr) ++collectives_;
   const SubCycle latency = frontend_.follows_in_graph(op) ? graph_node_ : device_latency_;
+  ++starting_;
   push_control(now() + latency + clock_.to_subcycles(described.start_delay),
                GpuEvent{.kind = EventKind::op_starts, .agent = op.value});
 }
@@ -34,6 +35,7 @@ void Gpu::start_op(OpId op) {
     return;
   }
   frontend_.times(op).start = now() + skipped_.at;
+  --starting_;
   const bool is_kernel = frontend_.program().ops[op.value].kind == ProgramOpKind::kernel;
   const ScriptedKernel* script = is_kernel ? nullptr : work_.scripts[op.value];
   WEFT_CHECK(is_kernel || script != nullptr, "a collective or copy without a script");

@@ -208,9 +208,12 @@ L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const Touc
   return moved;
 }
 
-std::optional<std::uint32_t> Gpu::quiet() const {
-  if (active_.empty() && flushing_.empty()) return frontend_.ended_prefix();
-  return std::nullopt;
+std::optional<ProgramPlace> Gpu::quiet() const {
+  if (!active_.empty() || !flushing_.empty()) return std::nullopt;
+  const auto place = frontend_.place();
+  // Where others have overtaken a stream, only it may go on: else this is the gap between two kernels beside it.
+  if (place && place->first < place->end && starting_ > 1) return std::nullopt;
+  return place;
 }
 
 }  // namespace weft

@@ -52,8 +52,9 @@ bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDem
   return why_not.empty();
 }
 
-CollectivePlan plan_in_switch(const CollectiveContext& context, const CollectiveDemand& demand, bool registered,
-                              std::uint32_t channels, std::uint32_t warps, std::uint32_t first_flag) {
+CollectivePlan plan_in_switch(const CollectiveContext& context, const CollectiveDemand& demand,
+                              const CollectiveWish& wish, bool registered, std::uint32_t channels, std::uint32_t warps,
+                              std::uint32_t first_flag) {
   const CollectiveSpec& library = *context.library;
   InSwitchPlace place;
   place.spec = library.in_switch;
@@ -73,9 +74,12 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.multicast_group = context.multicast_group;
   place.lines_per_round = lines_per_round(library);
   place.copy_lines_per_round = std::max(1U, library.bytes_in_flight_per_warp / kLineBytes);
-  place.fence = ClockDomain(context.gpu->clock).to_subcycles(library.fence);
+  const ClockDomain clock(context.gpu->clock);
+  place.fence = clock.to_subcycles(library.fence);
   place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
-  place.poll = ClockDomain(context.gpu->clock).to_subcycles(library.in_switch.poll);
+  place.poll = clock.to_subcycles(library.in_switch.poll);
+  place.alike_trees = wish.alike_ranks;
+  place.node_latency = clock.to_subcycles(context.node_latency);
   place.send_address = static_cast<std::int64_t>(demand.send_address);
   place.receive_address = static_cast<std::int64_t>(demand.receive_address);
   place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks, place.nodes());

@@ -15,7 +15,7 @@ namespace weft {
 
 // `warps`: of a block, where buffers are registered. Counters first_flag ... are its own.
 [[nodiscard]] CollectivePlan plan_in_switch(const CollectiveContext& context, const CollectiveDemand& demand,
-                                            bool registered, std::uint32_t channels, std::uint32_t warps,
-                                            std::uint32_t first_flag);
+                                            const CollectiveWish& wish, bool registered, std::uint32_t channels,
+                                            std::uint32_t warps, std::uint32_t first_flag);
 
 }  // namespace weft

@@ -18,9 +18,9 @@ constexpr std::uint32_t kSlots = kInSwitchSlots;
 // ranks.
 constexpr std::uint32_t kFlagsPerChannel = 2 * kSlots + 1;
 // Over several nodes, behind these: pieces that have come up from each child, that each child has taken of those sent
-// down, that the parent has taken of those sent up, and that have come down.
+// down, that the parent has taken of those sent up, and that have come down or, where nobody is the root, turned round.
 constexpr std::uint32_t kTreeChildren = 2;
-constexpr std::uint32_t kTreeFlags = 2 * kTreeChildren + 2;
+constexpr std::uint32_t kTreeFlags = 2 * kTreeChildren + 3;
 
 enum class Group : std::uint32_t { stage_in, reduce, stage_out, broadcast };
 constexpr std::uint32_t kGroups = 3;  // and the last one over several nodes
@@ -81,7 +81,9 @@ class InSwitchPrograms final : public BlockPrograms {
   }
 
   [[nodiscard]] TreeNode tree_of(std::uint32_t channel, std::uint32_t node) const {
-    return channel % 2 == 0 ? binary_tree(place_.nodes(), node) : second_binary_tree(place_.nodes(), node);
+    const bool second = channel % 2 == 1;
+    if (place_.alike_trees && has_alike_trees(place_.nodes())) return alike_tree(place_.nodes(), node, second);
+    return second ? second_binary_tree(place_.nodes(), node) : binary_tree(place_.nodes(), node);
   }
   [[nodiscard]] TreeNode tree(std::uint32_t channel) const { return tree_of(channel, node_); }
   // The GPU of this place in another node.
@@ -97,14 +99,18 @@ class InSwitchPrograms final : public BlockPrograms {
 
   // Flags and FIFOs of the tree, the same on all ranks: up from each child, then down.
   struct TreePlace {
-    std::uint32_t came_up, child_took, parent_took, came_down;  // flags; the first two by child
+    std::uint32_t came_up, child_took, parent_took, came_down, turned;  // flags; the first two by child
     std::int64_t fifo;  // of kTreeChildren + 1, kSlots of the largest chunk each
   };
   [[nodiscard]] TreePlace tree_place(std::uint32_t channel) const {
     const std::uint32_t flags = in_switch_channel_flags(place_, channel) + kFlagsPerChannel;
     const std::int64_t staging = place_.spec.channels * std::int64_t{2} * kSlots * place_.ranks;
     const std::int64_t fifo = staging + std::int64_t{channel} * (kTreeChildren + 1) * kSlots;
-    return {flags, flags + kTreeChildren, flags + 2 * kTreeChildren, flags + 2 * kTreeChildren + 1,
+    return {flags,
+            flags + kTreeChildren,
+            flags + 2 * kTreeChildren,
+            flags + 2 * kTreeChildren + 1,
+            flags + 2 * kTreeChildren + 2,
             place_.buffer + fifo * InSwitchSchedule::kLargestChunk};
   }
   static std::int64_t fifo_slot(const TreePlace& at, std::uint32_t fifo, std::uint32_t index) {
@@ -117,7 +123,8 @@ class InSwitchPrograms final : public BlockPrograms {
       if (index >= kSlots) phase.wait({at.child_took + c, index + 1 - kSlots});
       const std::uint16_t child = gpu(node.children.at(c));
       if (bytes > 0) phase.store(lines(fifo_slot(at, kTreeChildren, index), bytes, Target::remote, child));
-      phase.post({at.came_down, Target::remote, child});
+      const FlagPost came{at.came_down, Target::remote, child};
+      node.endless() && c != TreeNode::kEndlessChild ? phase.post_late(came) : phase.post(came);
     }
   }
 
@@ -126,7 +133,7 @@ class InSwitchPrograms final : public BlockPrograms {
     const TreePlace at = tree_place(channel);
     const TreeNode node = tree(channel);
     for (std::uint32_t c = 0; c < node.child_count; ++c) {
-      phase.wait({at.came_up + c, index + 1});
+      if (!node.endless() || c != TreeNode::kEndlessChild) phase.wait({at.came_up + c, index + 1});
       if (bytes > 0) phase.load(lines(fifo_slot(at, c, index), bytes));
       phase.post({at.parent_took, Target::remote, gpu(node.children.at(c))});
     }
@@ -139,6 +146,11 @@ class InSwitchPrograms final : public BlockPrograms {
     const std::uint32_t number = number_at(channel, *node.parent);
     if (bytes > 0) phase.store(lines(fifo_slot(at, number, index), bytes, Target::remote, gpu(*node.parent)));
     phase.post({at.came_up + number, Target::remote, gpu(*node.parent)});
+    if (node.endless()) {
+      phase.post_late({at.turned, Target::local, 0});
+      phase.post_delay = node.hops_up() * (place_.node_latency + place_.poll);
+      phase.post_delay_phases = node.hops_up();
+    }
     return false;
   }
 
@@ -146,10 +158,14 @@ class InSwitchPrograms final : public BlockPrograms {
   void broadcast(std::uint32_t channel, std::uint32_t index, std::int64_t bytes, Phase& phase) const {
     const TreePlace at = tree_place(channel);
     const TreeNode node = tree(channel);
-    phase.wait({at.came_down, index + 1});
+    phase.wait({node.endless() ? at.turned : at.came_down, index + 1});
     if (bytes > 0) phase.load(lines(fifo_slot(at, kTreeChildren, index), bytes));
     phase.post({at.child_took + number_at(channel, *node.parent), Target::remote, gpu(*node.parent)});
     send_down(at, node, index, bytes, phase);
+    if (node.endless()) {
+      phase.post_delay = node.hops_down() * place_.node_latency;
+      phase.post_delay_phases = node.hops_down();
+    }
   }
 
   // Without the warp that fences and posts while the others go on (NCCL src/device/prims_simple.h: who sends has one).

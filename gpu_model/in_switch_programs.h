@@ -32,6 +32,8 @@ struct InSwitchPlace {
   std::uint32_t root = 0;
   std::int64_t bytes = 0;              // of the part that a rank moves by itself, or of the whole that all share
   bool registered = false;             // only of one node
+  bool alike_trees = false;            // over nodes: where there are any (network/binary_tree.h)
+  SubCycle node_latency = 0;           // of a message from one node to another
   std::uint32_t registered_warps = 0;  // of a block
   std::uint16_t multicast_group = 0;
   SubCycle fence = 0;

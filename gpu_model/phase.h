@@ -85,6 +85,9 @@ struct Phase {
   SubCycle delay = 0;                         // from the last flag waited for to the first load: a command's start
   bool delay_from_start = false;              // delay counts from the beginning of the last phase that had one: a pace
   bool fenced = true;                         // false: the posts do not wait for the stores
+  std::uint8_t late_posts = 0;                // a bit for each of `posts` that goes a way that is not simulated:
+  std::uint32_t post_delay_phases = 0;        // it leaves later by so many times what the phase took,
+  SubCycle post_delay = 0;                    // and this
   std::array<FlagWait, kMaxWaits> waits{};    // before the first round
   std::array<FlagPost, kMaxPosts> posts{};    // after the last round
 
@@ -92,6 +95,10 @@ struct Phase {
   void store(const LineStream& stream) { stores.at(store_count++) = stream; }
   void wait(const FlagWait& w) { waits.at(wait_count++) = w; }
   void post(const FlagPost& p) { posts.at(post_count++) = p; }
+  void post_late(const FlagPost& p) {
+    late_posts = static_cast<std::uint8_t>(late_posts | 1U << post_count);
+    post(p);
+  }
 };
 
 // The phases of one group of warps, in order.

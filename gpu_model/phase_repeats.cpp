@@ -49,6 +49,7 @@ bool move_the_same(const Phase& a, const Phase& b) {
 std::uint64_t all_of(const Phase& phase) {
   std::uint64_t hash = work_of(phase);
   mix(hash, static_cast<std::uint64_t>(phase.delay));
+  mix(hash, static_cast<std::uint64_t>(phase.post_delay) + phase.post_delay_phases);
   for (std::size_t i = 0; i < phase.wait_count; ++i) mix(hash, phase.waits[i].flag);
   return hash;
 }

@@ -15,7 +15,8 @@ struct RankSymmetry {
   // Rings that go through every second node backwards, block b in order b % per_node (network/group_rings.h): who
   // leaves a node by one ring enters it by another, so a place in a node is worth another one on another block.
   bool alternating = false;
-  // Two trees over two nodes, block b in tree b % 2: each node is the root of one and the leaf of the other. They join
+  // Two trees, block b in tree b % 2, over two nodes, each the root of one and the leaf of the other, or of more in
+  // which all are alike (network/binary_tree.h, alike_tree): the next node does the same in the other tree. They join
   // all places, each with its like (NVLSTree), or that of b / 2 % per_node only (double binary tree).
   bool two_trees = false;
   bool trees_of_places = false;

@@ -43,7 +43,7 @@ class StepCursor final : public PhaseCursor {
         rank_(rank),
         block_(block),
         group_(group),
-        channel_(layout.schedule().channel(rank, block)),
+        channel_(layout.schedule().channel(rank, block, group)),
         warps_(warps_of(layout, rank, block)),
         steps_(layout.schedule().steps(rank, block, group)),
         instruction_time_(instruction_time(*layout.place().gpu, layout.place().protocol)),
@@ -100,14 +100,16 @@ class StepCursor final : public PhaseCursor {
     return layout_->address(step.destination, rank_) + step.destination_offset;
   }
 
-  void receive(const ScheduleStep& step, std::uint32_t from, Phase& phase) {
+  void receive(const ScheduleStep& step, std::uint32_t i, Phase& phase) {
+    const std::uint32_t from = step.receives_from.at(i);
+    const bool awaited = (step.unawaited >> i & 1U) == 0;
     End& end = end_of(received_, from, rank_);
     const bool remote = protocol().receiver_reads;
     const bool direct = comes_direct(step);
     if (step.bytes > 0 && (!direct || remote || step.send_count > 0)) {
       LineStream stream = lines(direct ? destination(step) : slot(end), wire_bytes(step.bytes),
                                 remote ? Target::remote : Target::local, gpu(from));
-      if (protocol().inline_flags) {
+      if (protocol().inline_flags && awaited) {
         stream.arrival_flag = end.connection->come;
         stream.arrived_before = end.lines;
         end.lines += stream.lines;
@@ -116,7 +118,7 @@ class StepCursor final : public PhaseCursor {
     }
     ++end.pieces;
     // A piece without bytes is a flag under every protocol.
-    if (!protocol().inline_flags || step.bytes == 0) phase.wait({end.connection->come, count(end)});
+    if (awaited && (!protocol().inline_flags || step.bytes == 0)) phase.wait({end.connection->come, count(end)});
     phase.post({end.connection->taken, Target::remote, gpu(from)});
   }
 
@@ -149,12 +151,9 @@ class StepCursor final : public PhaseCursor {
     phase.fenced = false;
     phase.fence = place.fence;
     std::uint32_t terms = step.receive_count;
-    const auto address = [&](ScheduleBuffer buffer, std::int64_t offset) {
-      return layout_->address(buffer, rank_) + offset;
-    };
     const bool has_source = step.bytes > 0 && step.source != ScheduleBuffer::none;
     const bool has_destination = step.bytes > 0 && step.destination != ScheduleBuffer::none;
-    const std::int64_t source = has_source ? address(step.source, step.source_offset) : 0;
+    const std::int64_t source = has_source ? layout_->address(step.source, rank_) + step.source_offset : 0;
     const std::int64_t kept_at = has_destination ? destination(step) : 0;
     // In place, what is only kept lies there already.
     const bool kept = has_source && has_destination && source == kept_at && terms == 0 && !step.accumulates;
@@ -169,7 +168,7 @@ class StepCursor final : public PhaseCursor {
       ++terms;
     }
     // A thread asks for its own data first, then polls for what is to come (NCCL src/device/prims_ll.h).
-    for (std::uint32_t i = 0; i < step.receive_count; ++i) receive(step, step.receives_from.at(i), phase);
+    for (std::uint32_t i = 0; i < step.receive_count; ++i) receive(step, i, phase);
     const bool came = comes_direct(step) && !protocol().receiver_reads;
     if (has_destination && !kept && !came) phase.store(lines(kept_at, step.bytes));
     for (std::uint32_t i = 0; i < step.send_count; ++i) send(step, step.sends_to.at(i), phase);
@@ -178,7 +177,9 @@ class StepCursor final : public PhaseCursor {
       phase.wait({layout_->steps_done(rank_, after.block, after.group), static_cast<std::uint32_t>(after.steps)});
     }
     if (done_flag_ != kNoFlag) {
-      phase.post({done_flag_, Target::local, 0});
+      const FlagPost done{done_flag_, Target::local, 0};
+      step.hops_beyond > 0 ? phase.post_late(done) : phase.post(done);
+      phase.post_delay = step.hops_beyond * place.node_latency;
       // Within a block it is enough that L2 has the stores. A group that is alone in its block is waited for by other
       // blocks, which need a fence before they read the output; scratch memory is read past caches (RCCL
       // src/device/msccl_kernel_impl.h: a release, or a relaxed store).
@@ -231,13 +232,12 @@ ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedul
   for_all_groups(s, [&](std::uint32_t rank, std::uint32_t block, std::uint32_t group) {
     if (s.steps(rank, block, group) == 0) return;
     for (const std::uint32_t to : s.sends_to(rank, block, group)) {
-      connections_.push_back({rank, to, s.channel(rank, block)});
+      connections_.push_back({rank, to, s.channel(rank, block, group)});
     }
     if (s.is_waited_for(rank, block, group)) done_.push_back({rank, block, group});
   });
   std::sort(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) { return key(a) < key(b); });
-  std::vector<std::uint32_t> flags(s.ranks(), 0);
-  std::vector<std::uint32_t> fifos(s.ranks(), 0);
+  std::vector<std::uint32_t> flags(s.ranks(), 0), fifos(s.ranks(), 0);
   const std::int64_t fifo_bytes = place_.protocol.slots * place_.protocol.slot_bytes;
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     Connection& c = connections_[i];
@@ -247,14 +247,12 @@ ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedul
     c.fifo = place_.buffer_end - ++fifos[place_.protocol.receiver_reads ? c.from : c.to] * fifo_bytes;
   }
   for (DoneFlag& done : done_) done.flag = place_.first_flag + flags[done.rank]++;
-  for (const std::uint32_t count : flags) flags_ = std::max(flags_, count);
-  std::uint32_t most_fifos = 0;
-  for (const std::uint32_t count : fifos) most_fifos = std::max(most_fifos, count);
+  flags_ = std::ranges::max(flags);
+  const std::uint32_t most_fifos = std::ranges::max(fifos);
   std::int64_t scratch_bytes = 0;
   for (std::uint32_t rank = 0; rank < s.ranks(); ++rank) scratch_bytes = std::max(scratch_bytes, s.scratch_bytes(rank));
   scratch_ = (place_.buffer_end - most_fifos * fifo_bytes - scratch_bytes) / kLineBytes * kLineBytes;
-  if (scratch_ < 0)
-    throw InputError("a collective: expected memory for the buffers of its connections, got too little");
+  if (scratch_ < 0) throw InputError("a collective: expected memory for its connections' buffers, got too little");
 }
 
 const ScheduleLayout::Connection& ScheduleLayout::connection(std::uint32_t from, std::uint32_t to,

@@ -18,6 +18,7 @@ struct SchedulePlace {
   const GpuSpec* gpu = nullptr;
   ProtocolShape protocol;
   SubCycle fence = 0;
+  SubCycle node_latency = 0;  // of a message from one node to another
   double adds_per_cycle = 0;  // FP32, of who runs the steps
   // The user's buffers are known to all ranks: what is complete is written to the next rank's output (or read from the
   // one before), not passed through a FIFO. Only for rings without flags in the data.

@@ -24,7 +24,8 @@ class AllPairsSchedule : public GeneratedSchedule {
         sums_((request.ranks - 1 + ScheduleStep::kMaxSources - 1) / ScheduleStep::kMaxSources) {}
 
   [[nodiscard]] std::uint32_t blocks(std::uint32_t /*rank*/) const override { return channels_ * ranks(); }
-  [[nodiscard]] std::uint32_t channel(std::uint32_t /*rank*/, std::uint32_t block) const override {
+  [[nodiscard]] std::uint32_t channel(std::uint32_t /*rank*/, std::uint32_t block,
+                                      std::uint32_t /*group*/) const override {
     return block % channels_;
   }
   [[nodiscard]] std::int64_t scratch_bytes(std::uint32_t /*rank*/) const override {
@@ -89,14 +90,14 @@ class AllPairsSchedule : public GeneratedSchedule {
   }
 
   [[nodiscard]] Piece slice(const Place& at, std::uint32_t part, std::uint32_t index) const {
-    return grid_.piece(at.loop, channel(at.rank, at.block), part, index);
+    return grid_.piece(at.loop, channel(at.rank, at.block, 0), part, index);
   }
   [[nodiscard]] Piece own_part(const Place& at) const {
-    return grid_.pieces(at.loop, channel(at.rank, at.block), at.rank, 1);
+    return grid_.pieces(at.loop, channel(at.rank, at.block, 0), at.rank, 1);
   }
   // Where the own part of the peer at `distance` lies, from 1 on.
   [[nodiscard]] std::int64_t scratch(const Place& at, std::uint32_t distance) const {
-    return largest_ * (channel(at.rank, at.block) * (ranks() - 1) + distance - 1);
+    return largest_ * (channel(at.rank, at.block, 0) * (ranks() - 1) + distance - 1);
   }
 
   [[nodiscard]] ScheduleStep copy(const Place& at) const {
@@ -122,7 +123,7 @@ class AllPairsSchedule : public GeneratedSchedule {
   [[nodiscard]] ScheduleStep wait(const Place& at, std::uint32_t index, std::uint32_t further) const {
     ScheduleStep step;
     for (std::uint32_t i = index * kMaxAfter + 1; i <= std::min((index + 1) * kMaxAfter, ranks() - 1); ++i) {
-      const std::uint32_t other = (distance(at.block) + i) % ranks() * channels_ + channel(at.rank, at.block);
+      const std::uint32_t other = (distance(at.block) + i) % ranks() * channels_ + channel(at.rank, at.block, 0);
       const std::uint32_t brought = distance(other) == 0 ? 1 : 2 * slices_;
       step.start_after({other, 0, at.loop * in_loop(other) + brought + further});
     }

@@ -44,4 +44,16 @@ TreeNode second_binary_tree(std::uint32_t ranks, std::uint32_t rank) {
   return renamed(binary_tree(ranks, ranks - 1 - rank), [&](std::uint32_t r) { return ranks - 1 - r; });
 }
 
+bool has_alike_trees(std::uint32_t ranks) { return ranks >= 4 && ranks % 2 == 0; }
+
+TreeNode alike_tree(std::uint32_t ranks, std::uint32_t rank, bool second) {
+  const bool leaf = (rank + (second ? 1 : 0)) % 2 == 0;
+  if (leaf) return {.parent = (rank + 1) % ranks};
+  const auto levels = static_cast<std::uint32_t>(std::bit_width(ranks - 1));
+  return {.parent = (rank + 2) % ranks,
+          .child_count = 2,
+          .children = {(rank + ranks - 1) % ranks, (rank + ranks - 2) % ranks},
+          .levels = levels};
+}
+
 }  // namespace weft

@@ -45,6 +45,8 @@ struct ScheduleStep {
   std::uint8_t receive_count = 0;
   std::uint8_t send_count = 0;
   std::uint8_t after_count = 0;
+  std::uint8_t unawaited = 0;     // a bit for each of `receives_from` whose piece is taken as if it had come
+  std::uint32_t hops_beyond = 0;  // others learn that the step is done by a way of so many messages
   std::array<std::uint32_t, kMaxPeers> receives_from{};  // ranks of the group
   std::array<std::uint32_t, kMaxPeers> sends_to{};
   std::array<After, kMaxAfter> after{};
@@ -70,6 +72,10 @@ struct ScheduleStep {
   ScheduleStep& receive(std::uint32_t rank) {
     receives_from.at(receive_count++) = rank;
     return *this;
+  }
+  ScheduleStep& receive_unawaited(std::uint32_t rank) {
+    unawaited = static_cast<std::uint8_t>(unawaited | 1U << receive_count);
+    return receive(rank);
   }
   ScheduleStep& send(std::uint32_t rank) {
     sends_to.at(send_count++) = rank;
@@ -97,10 +103,13 @@ class CollectiveSchedule {
   // all_reduce, called output. A run whose buffers lie apart copies first, or last.
   [[nodiscard]] virtual bool in_place() const { return false; }
 
-  // Thread blocks of a rank, the channel whose connections a block uses, and the groups of warps of a block that work
-  // at the same time, each through its own steps in order.
+  // Thread blocks of a rank, the groups of warps of a block that work at the same time, each through its own steps in
+  // order, and the channel whose connections a group uses.
   [[nodiscard]] virtual std::uint32_t blocks(std::uint32_t rank) const = 0;
-  [[nodiscard]] virtual std::uint32_t channel(std::uint32_t /*rank*/, std::uint32_t block) const { return block; }
+  [[nodiscard]] virtual std::uint32_t channel(std::uint32_t /*rank*/, std::uint32_t block,
+                                              std::uint32_t /*group*/) const {
+    return block;
+  }
   [[nodiscard]] virtual std::uint32_t groups(std::uint32_t rank, std::uint32_t block) const = 0;
   [[nodiscard]] virtual std::uint64_t steps(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const = 0;
   // In constant time.
@@ -148,6 +157,7 @@ struct ScheduleRequest {
   // Simple do (src/enqueue.cc).
   bool piece_by_depth = false;
   std::uint32_t ranks_per_node = 0;   // hierarchical, double_binary_tree: ranks 0 ... this - 1 are the first node
+  bool alike_trees = false;           // double_binary_tree: where there are any (binary_tree.h); computes nothing
   bool alternate_directions = false;  // ring: odd channels go round the other way; NCCL's do not
   // Ring: of as many ranks, by channel; null: by rank on all channels.
   std::shared_ptr<const RingOrders> ring_orders = nullptr;

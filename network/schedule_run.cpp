@@ -66,7 +66,7 @@ void ScheduleRun::add_agents() {
         agent.rank = r;
         agent.block = b;
         agent.group = g;
-        agent.channel = schedule_.channel(r, b);
+        agent.channel = schedule_.channel(r, b, g);
         agent.steps = schedule_.steps(r, b, g);
         if (request_.kind == CollectiveKind::barrier) {
           agent.known.started.resize(request_.ranks);

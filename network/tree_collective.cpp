@@ -23,11 +23,17 @@ class TreeSchedule : public GeneratedSchedule {
       : GeneratedSchedule(request),
         two_trees_(two_trees),
         places_(two_trees ? places_of(request) : 1),
+        alike_(request.alike_trees && has_alike_trees(request.ranks / places_)),
         grid_(ChunkGrid::free_parts(request, request.bytes, 1, ChunkGrid::kLineUnit)) {}
 
   [[nodiscard]] std::uint32_t groups(std::uint32_t rank, std::uint32_t /*block*/) const override {
     if (request().kind == CollectiveKind::broadcast || request().kind == CollectiveKind::reduce) return 1;
     return two_trees_ || rank != request().root ? 2 : 1;
+  }
+
+  // Where all are alike, a rank may send up to whom it also sends down.
+  [[nodiscard]] std::uint32_t channel(std::uint32_t /*rank*/, std::uint32_t block, std::uint32_t group) const override {
+    return alike_ ? 2 * block + group : block;
   }
 
   [[nodiscard]] std::uint64_t steps(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const override {
@@ -44,7 +50,14 @@ class TreeSchedule : public GeneratedSchedule {
     }
     const TreeNode at = node(rank, block);
     const bool down_only = request().kind == CollectiveKind::broadcast;
-    return group == 1 || down_only ? down(at, piece) : up(at, piece);
+    if (group == 0 && !down_only) return up(at, piece);
+    ScheduleStep step = down(at, piece);
+    if (at.endless()) step.start_after({block, 0, index + 1});
+    return step;
+  }
+
+  [[nodiscard]] bool is_waited_for(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const override {
+    return group == 0 && node(rank, block).endless();
   }
 
   [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t block,
@@ -75,7 +88,8 @@ class TreeSchedule : public GeneratedSchedule {
     const auto rank_at = [&](std::uint32_t node, std::uint32_t p) { return node * places_ + p % places_; };
     TreeNode at;
     if (place == head) {
-      at = block % 2 == 0 ? binary_tree(nodes, own) : second_binary_tree(nodes, own);
+      const bool second = block % 2 == 1;
+      at = alike_ ? alike_tree(nodes, own, second) : second ? second_binary_tree(nodes, own) : binary_tree(nodes, own);
       if (at.parent) at.parent = rank_at(*at.parent, head);
       for (std::uint32_t c = 0; c < at.child_count; ++c) at.children.at(c) = rank_at(at.children.at(c), head);
     } else {
@@ -88,7 +102,11 @@ class TreeSchedule : public GeneratedSchedule {
 
   [[nodiscard]] ScheduleStep up(const TreeNode& node, const Piece& piece) const {
     ScheduleStep step{.bytes = piece.bytes};
-    for (std::uint32_t c = 0; c < node.child_count; ++c) step.receive(node.children.at(c));
+    if (node.endless()) step.hops_beyond = node.hops_up() + node.hops_down();
+    for (std::uint32_t c = 0; c < node.child_count; ++c) {
+      const bool awaited = !node.endless() || c != TreeNode::kEndlessChild;
+      awaited ? step.receive(node.children.at(c)) : step.receive_unawaited(node.children.at(c));
+    }
     if (!is_barrier()) step.read(ScheduleBuffer::input, piece.offset);
     if (node.parent) return step.send(*node.parent);
     if (!is_barrier()) step.write(ScheduleBuffer::output, piece.offset);
@@ -99,7 +117,7 @@ class TreeSchedule : public GeneratedSchedule {
   [[nodiscard]] ScheduleStep down(const TreeNode& node, const Piece& piece) const {
     ScheduleStep step{.bytes = piece.bytes};
     if (node.parent) {
-      step.receive(*node.parent);
+      node.endless() ? step.receive_unawaited(*node.parent) : step.receive(*node.parent);
     } else {
       step.read(ScheduleBuffer::input, piece.offset);
     }
@@ -114,6 +132,7 @@ class TreeSchedule : public GeneratedSchedule {
 
   bool two_trees_;
   std::uint32_t places_;  // ranks of a node
+  bool alike_;
   ChunkGrid grid_;
 };
 

@@ -58,7 +58,7 @@ class TableSchedule : public GeneratedSchedule {
   [[nodiscard]] std::uint32_t blocks(std::uint32_t rank) const override {
     return static_cast<std::uint32_t>(algorithm_->ranks[rank].blocks.size());
   }
-  [[nodiscard]] std::uint32_t channel(std::uint32_t rank, std::uint32_t block) const override {
+  [[nodiscard]] std::uint32_t channel(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/) const override {
     return table(rank, block).block->channel;
   }
   [[nodiscard]] std::uint64_t steps(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/) const override {

@@ -31,13 +31,13 @@ std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, st
     found.emplace_back();
     add(1, false);
     if (nodes % 2 == 0) add(1, true);
-    if (nodes == 2) {
+    if (nodes % 2 == 0) {
       for (const bool of_places : {true, false}) add_trees(1, of_places);
     }
   }
   found.emplace_back();
   add(per_node, false);
-  if (nodes == 2) add_trees(per_node, false);
+  if (nodes % 2 == 0) add_trees(per_node, false);
   if (nodes % 2 == 0 && nodes > 2) {
     found.emplace_back();
     add(2 * per_node, false);
@@ -61,7 +61,7 @@ std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, con
       return "rails meet in spine switches that many nodes share";
     return "";
   }
-  if (one_leaf || (cluster.tree.rails && folded.farthest == 1)) return "";
+  if (one_leaf || (cluster.tree.rails && folded.farthest <= 2)) return "";
   return "some nodes reach each other by spine switches, others do not";
 }
 

@@ -46,11 +46,15 @@ SwitchLoad load_of(const Switch& hub, double factor) {
 
 }  // namespace
 
-Regime observed_regime(const Machine& machine, const Program& program, std::uint32_t first, std::uint32_t end) {
+Regime observed_regime(const Machine& machine, const Program& program, const HostState& from, std::uint32_t end) {
   Regime regime;
   const Gpu& gpu = machine.gpu(0);
-  for (std::uint32_t i = first; i < end; ++i) {
+  for (std::uint32_t i = from.first.value; i < end; ++i) {
     SubCycle last = gpu.times()[i].end;
+    if (last < 0 || had_ended(program, from, i)) {
+      regime.operations.push_back({-1, {}});
+      continue;
+    }
     if (program.ops[i].kind == ProgramOpKind::collective) {
       for (std::size_t g = 1; g < machine.gpus(); ++g) last = std::max(last, machine.gpu(g).times()[i].end);
     }

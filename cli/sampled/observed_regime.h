@@ -6,9 +6,9 @@
 
 namespace weft {
 
-// Operations of `program` from `first` to `end`, as the first GPU had them, but collectives until the last GPU is
+// Operations of `program` from where it was to `end`, as the first GPU had them, but collectives until the last GPU is
 // through: the next one waits for it. Loads of links and switches with what was left out.
-[[nodiscard]] Regime observed_regime(const Machine& machine, const Program& program, std::uint32_t first,
+[[nodiscard]] Regime observed_regime(const Machine& machine, const Program& program, const HostState& from,
                                      std::uint32_t end);
 
 }  // namespace weft

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -140,7 +139,7 @@ class RanksApart {
     }
     machine_ = std::make_unique<Machine>(config_.system, work, stand_in_scripts_->multicast_groups(), CarriedValues(),
                                          stand_in_scripts_->aggregation_groups(), config_.seed);
-    static_cast<void>(machine_->run_until_quiet(std::numeric_limits<std::uint32_t>::max(), config_.threads));
+    machine_->run_until_asleep(config_.threads);
     for (std::size_t g = 0; g < machine_->gpus(); ++g) {
       if (!machine_->gpu(g).done()) throw InternalError("ranks that wait for each other for good");
     }

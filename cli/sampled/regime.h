@@ -30,10 +30,10 @@ struct SwitchLoad {
 
 struct Regime {
   struct Operation {
-    SubCycle duration = 0;
+    SubCycle duration = 0;  // -1: it had ended before, or has not by now
     KernelLedger ledger;
   };
-  std::vector<Operation> operations;  // in the program's order; host waits have none of it
+  std::vector<Operation> operations;  // in the program's order, none left out; host waits have none of it
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_communication_bytes = 0;
   double unit_seconds_compute = 0, unit_seconds_communication = 0;
   std::uint32_t gpus = 0;       // that were simulated

@@ -202,6 +202,15 @@ const std::string& RegimeKeys::context_of(OpId op) {
 
 std::string RegimeKeys::of_kernel(OpId op) { return sha256(alone_ + context_of(op)); }
 
+std::string RegimeKeys::of_long_collective(OpId op) {
+  const ProgramOp& described = program_->ops[op.value];
+  Text text;
+  text.add(company_, described.start_delay.count(), program_->priorities[described.stream.value],
+           described.collective.send_address == described.collective.receive_address);
+  describe(described, communicates_, text);
+  return sha256(text.bytes());
+}
+
 void RegimeKeys::Stretch::add(OpId op, SubCycle arrival) {
   const ProgramOp& described = keys_->program_->ops[op.value];
   Text text;
@@ -214,9 +223,9 @@ void RegimeKeys::Stretch::add(OpId op, SubCycle arrival) {
   hash_ = sha256(text.bytes());
 }
 
-std::string RegimeKeys::Stretch::before(OpId next, SubCycle arrival) const {
+std::string RegimeKeys::Stretch::before(OpId next, SubCycle arrival, std::uint32_t open_from) const {
   Text text;
-  text.add(hash_);
+  text.add(hash_, open_from);
   if (next.value < keys_->program_->ops.size()) {
     const ProgramOp& described = keys_->program_->ops[next.value];
     text.add(described.kind, described.stream.value, arrival >= 0);

@@ -17,16 +17,19 @@ class RegimeKeys {
 
   // Of one kernel by itself.
   [[nodiscard]] std::string of_kernel(OpId op);
+  // Of a collective by itself whose message is so long that it does not matter what the L2 holds.
+  [[nodiscard]] std::string of_long_collective(OpId op);
   // Whether the kernel is looked at twice: one of 16, the same ones in each run.
   [[nodiscard]] bool takes_second_sample(OpId op) { return context_of(op).back() == '0'; }
 
   // Of the operations from state.first on, one after the other: each call takes in one more. `arrival`: when it
   // arrives if that is known, or -1. It ends with what follows, which may begin on one GPU before another one is quiet.
+  // `open_from`: which of the operations from state.first on, from 1 on, is the first that has not ended; 0: all have.
   class Stretch {
    public:
     Stretch(RegimeKeys& keys, const HostState& state) : keys_(&keys), first_(state.first), hash_(keys.company_) {}
     void add(OpId op, SubCycle arrival);
-    [[nodiscard]] std::string before(OpId next, SubCycle arrival) const;
+    [[nodiscard]] std::string before(OpId next, SubCycle arrival, std::uint32_t open_from = 0) const;
 
    private:
     RegimeKeys* keys_;

@@ -16,6 +16,8 @@ namespace {
 constexpr Time kFlowStep = nanoseconds(500);
 // By how much times at a coarser grain scatter around those in cycle, one standard deviation (docs/validation.md).
 constexpr double kGrainScatter = 0.01;
+// The same of trees in which all nodes are alike.
+constexpr double kTreeScatter = 0.035;
 // A second sample of a kernel that streams more would take seconds, if it were whole.
 constexpr std::uint64_t kWholeSampleBytes = std::uint64_t{1} << 30;
 
@@ -262,10 +264,10 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   const L2Cache before = l2_before(state.first);
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
-  const std::uint32_t end =
-      machine->run_until_quiet(state.first.value, config_->threads, [&](Time now) { steady.look(now); });
-  if (end == state.first.value) throw InternalError("a stretch of the program that never ends");
-  Regime regime = observed_regime(*machine, programs_->front(), state.first.value, end);
+  const ProgramPlace from{state.first.value, std::max(state.first.value, state.end)};
+  const ProgramPlace to = machine->run_until_quiet(from, config_->threads, [&](Time now) { steady.look(now); });
+  if (to == from) throw InternalError("a stretch of the program that never ends");
+  Regime regime = observed_regime(*machine, programs_->front(), state, by_itself ? state.first.value + 1 : to.end);
   regime.uncertainty = steady.uncertainty() + machine->gpu(0).skip_uncertainty();
   if (grain > 1) {
     const auto real =
@@ -277,11 +279,13 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   }
   for (const Machine::Link& link : machine->links()) packets_ += link.statistics->packets;
   SubCycle last = 0;
-  for (std::uint32_t i = state.first.value; i < end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
-  if (grain > 1) regime.uncertainty += static_cast<SubCycle>(kGrainScatter * static_cast<double>(last));
+  for (std::uint32_t i = state.first.value; i < to.end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
+  double scatter = grain > 1 ? kGrainScatter : 0;
+  if (scripts_ != nullptr && at_grain(grain).folded->has_alike_trees()) scatter += kTreeScatter;
+  regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(last));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
   const L2Cache& after = machine->gpu(0).l2();
-  keep_l2(grain == 1 ? after : at_grain(after, grain, 1), end);
+  keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);
   return regime;
 }
 

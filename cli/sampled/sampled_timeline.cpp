@@ -11,6 +11,8 @@ namespace weft {
 namespace {
 
 constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max();
+// A collective of so many bytes takes as long whatever the L2 holds before: only little of it lies there.
+constexpr std::int64_t kLongMessage = 4 << 20;
 // The longest stretch that is looked for, in operations.
 constexpr std::uint32_t kMostOperations = 1U << 20;
 
@@ -52,9 +54,9 @@ void SampledTimeline::run(const std::function<void(double)>& progress) {
       events_.pop();
       handle(event, now);
     }
-    if (waiting_to_start_ > 0 && running_ == 0) take_stretch(now);
+    if (!waiting_.empty() && running_ == 0) take_stretch(now);
     if (progress && ++handled % 16 == 0) {
-      progress(static_cast<double>(frontend_.ended_prefix().value_or(0)) / static_cast<double>(program_->ops.size()));
+      progress(static_cast<double>(frontend_.first_open()) / static_cast<double>(program_->ops.size()));
     }
   }
   WEFT_CHECK(frontend_.done(), "a program in samples comes to its end");
@@ -71,6 +73,10 @@ void SampledTimeline::handle(const Event& event, SubCycle now) {
       if (frontend_.arrived(op)) make_ready(op, now);
       return;
     case EventKind::starts:
+      if (durations_[op.value] < 0) {  // it begins the next stretch
+        push(now + device_latency_, EventKind::starts, op.value);
+        return;
+      }
       frontend_.times(op).start = now;
       push(now + durations_[op.value], EventKind::ends, op.value);
       return;
@@ -104,14 +110,14 @@ void SampledTimeline::make_ready(OpId op, SubCycle now) {
   const ProgramOp& described = program_->ops[op.value];
   const SubCycle latency = frontend_.follows_in_graph(op) ? graph_node_ : device_latency_;
   push(now + latency + clock_.to_subcycles(described.start_delay), EventKind::starts, op.value);
-  if (durations_[op.value] < 0) ++waiting_to_start_;
+  if (durations_[op.value] < 0) waiting_.push_back(op.value);
 }
 
 HostState SampledTimeline::state_at(SubCycle now) const {
-  const auto first = frontend_.ended_prefix();
-  WEFT_CHECK(first.has_value(), "at a quiet moment operations have ended in order");
-  HostState state{OpId{*first}, frontend_.issued(), {}, {}};
-  for (std::uint32_t i = *first; i < state.issued; ++i) {
+  const auto place = frontend_.place();
+  WEFT_CHECK(place.has_value(), "at a quiet moment operations have ended in order, but for one stream's");
+  HostState state{OpId{place->first}, frontend_.issued(), {}, {}, place->end};
+  for (std::uint32_t i = place->first; i < state.issued; ++i) {
     state.arrivals.push_back(has_arrived_[i] ? 0 : std::max<SubCycle>(arrivals_[i] - now, 0));
   }
   if (next_host_step_) state.next_step = *next_host_step_ - now;
@@ -147,7 +153,7 @@ SubCycle SampledTimeline::company_from(OpId first, SubCycle now) {
 void SampledTimeline::take_stretch(SubCycle now) {
   const HostState state = state_at(now);
   const ProgramOp& first = program_->ops[state.first.value];
-  const bool alone = waiting_to_start_ == 1 && first.kind != ProgramOpKind::host_wait;
+  const bool alone = waiting_.size() == 1 && first.kind != ProgramOpKind::host_wait;
   if (alone && first.kind == ProgramOpKind::kernel && !(communicates_ && first.fused)) {
     const SubCycle company = company_from(state.first, now);
     const std::string key = keys_.of_kernel(state.first);
@@ -165,13 +171,50 @@ void SampledTimeline::take_stretch(SubCycle now) {
   }
   if (alone && first.kind == ProgramOpKind::collective && !communicates_) {  // it ends at once
     durations_[state.first.value] = 0;
-    waiting_to_start_ = 0;
+    waiting_.clear();
     running_ = 1;
     return;
   }
-  const Regime* regime = known_stretch(state, now);
   const bool by_itself = alone && first.kind == ProgramOpKind::collective && company_from(state.first, now) == kNever;
+  if (by_itself && first.collective.bytes.count() >= kLongMessage) {
+    const std::string key = keys_.of_long_collective(state.first);
+    const Regime* regime = memory_->find(key, 1);
+    apply(regime != nullptr ? *regime : memory_->add(key, lab_->company(state, true)), state.first.value, now);
+    return;
+  }
+  const Regime* regime = known_stretch(state, now);
   apply(regime != nullptr ? *regime : simulated_stretch(state, now, by_itself), state.first.value, now);
+}
+
+std::string SampledTimeline::key_up_to(const RegimeKeys::Stretch& stretch, const HostState& state, std::uint32_t end,
+                                       std::uint32_t open_from, SubCycle now) const {
+  const auto ops = static_cast<std::uint32_t>(program_->ops.size());
+  while (end < ops && had_ended(*program_, state, end)) ++end;
+  return stretch.before(OpId{end}, end < ops ? arrival_of(end, now) : -1, open_from);
+}
+
+// Of the operations up to here, all may have ended but for the last of one stream, for which the next other one waits.
+const Regime* SampledTimeline::known_but_for_one_stream(const RegimeKeys::Stretch& stretch, const HostState& state,
+                                                        std::uint32_t end, SubCycle now) {
+  const std::vector<ProgramOp>& ops = program_->ops;
+  const std::uint32_t first = state.first.value;
+  for (std::uint32_t s = 0; s < streams_.size(); ++s) {
+    const auto is_of_it = [&](std::uint32_t op) {
+      return ops[op].kind != ProgramOpKind::host_wait && ops[op].stream.value == s;
+    };
+    if (is_of_it(end - 1)) continue;
+    std::uint32_t next = end;
+    while (next < ops.size() && is_of_it(next)) ++next;
+    if (next == ops.size() || std::ranges::none_of(ops[next].waits, [&](OpId wait) { return is_of_it(wait.value); })) {
+      continue;
+    }
+    for (auto open = streams_[s].begin() + static_cast<std::ptrdiff_t>(heads_[s]);
+         open != streams_[s].end() && *open < end; ++open) {
+      const std::string key = key_up_to(stretch, state, end, *open - first + 1, now);
+      if (const Regime* regime = memory_->find(key, end - first)) return regime;
+    }
+  }
+  return nullptr;
 }
 
 const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle now) {
@@ -179,10 +222,11 @@ const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle no
   const std::uint32_t end =
       std::min<std::uint32_t>(static_cast<std::uint32_t>(program_->ops.size()), state.first.value + kMostOperations);
   for (std::uint32_t i = state.first.value; i < end; ++i) {
-    const std::size_t operations = i + 1 - state.first.value;
+    if (had_ended(*program_, state, i)) continue;
     stretch.add(OpId{i}, arrival_of(i, now));
-    const std::string key = stretch.before(OpId{i + 1}, i + 1 < program_->ops.size() ? arrival_of(i + 1, now) : -1);
-    if (const Regime* regime = memory_->find(key, operations)) return regime;
+    const Regime* regime = memory_->find(key_up_to(stretch, state, i + 1, 0, now), i + 1 - state.first.value);
+    if (regime == nullptr) regime = known_but_for_one_stream(stretch, state, i + 1, now);
+    if (regime != nullptr) return regime;
   }
   return nullptr;
 }
@@ -190,21 +234,27 @@ const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle no
 const Regime& SampledTimeline::simulated_stretch(const HostState& state, SubCycle now, bool by_itself) {
   Regime regime = lab_->company(state, by_itself);
   RegimeKeys::Stretch stretch(keys_, state);
-  std::uint32_t next = state.first.value;
-  for (std::size_t i = 0; i < regime.operations.size(); ++i, ++next) stretch.add(OpId{next}, arrival_of(next, now));
-  const std::string key = stretch.before(OpId{next}, next < program_->ops.size() ? arrival_of(next, now) : -1);
-  return memory_->add(key, std::move(regime));
+  const std::uint32_t first = state.first.value;
+  const auto end = first + static_cast<std::uint32_t>(regime.operations.size());
+  std::uint32_t open_from = 0;  // none is
+  for (std::uint32_t i = first; i < end; ++i) {
+    if (had_ended(*program_, state, i)) continue;
+    stretch.add(OpId{i}, arrival_of(i, now));
+    if (open_from == 0 && regime.operations[i - first].duration < 0) open_from = i - first + 1;
+  }
+  return memory_->add(key_up_to(stretch, state, end, open_from, now), std::move(regime));
 }
 
 void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle now) {
   SubCycle longest = 0;
   for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
+    if (regime.operations[i].duration < 0) continue;  // not of this stretch
     durations_[first + i] = regime.operations[i].duration;
     ledgers_[first + i] = regime.operations[i].ledger;
     longest = std::max(longest, regime.operations[i].duration);
     if (program_->ops[first + i].kind != ProgramOpKind::host_wait) ++running_;
   }
-  waiting_to_start_ = 0;
+  std::erase_if(waiting_, [&](std::uint32_t op) { return durations_[op] >= 0; });
   sum_.hbm_read_bytes += regime.hbm_read_bytes;
   sum_.hbm_write_bytes += regime.hbm_write_bytes;
   sum_.hbm_communication_bytes += regime.hbm_communication_bytes;

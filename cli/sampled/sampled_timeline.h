@@ -53,6 +53,10 @@ class SampledTimeline {
   [[nodiscard]] SubCycle company_from(OpId first, SubCycle now);
   [[nodiscard]] SubCycle arrival_of(std::uint32_t op, SubCycle now) const;
   const Regime* known_stretch(const HostState& state, SubCycle now);
+  const Regime* known_but_for_one_stream(const RegimeKeys::Stretch& stretch, const HostState& state, std::uint32_t end,
+                                         SubCycle now);
+  [[nodiscard]] std::string key_up_to(const RegimeKeys::Stretch& stretch, const HostState& state, std::uint32_t end,
+                                      std::uint32_t open_from, SubCycle now) const;
   const Regime& simulated_stretch(const HostState& state, SubCycle now, bool by_itself);
   void apply(const Regime& regime, std::uint32_t first, SubCycle now);
   void spread_traffic(const Regime& regime, SubCycle from, SubCycle to);
@@ -74,7 +78,7 @@ class SampledTimeline {
   std::vector<std::size_t> heads_;                   // by stream, the first that has not ended
   std::optional<SubCycle> next_host_step_;
   std::vector<OpId> ready_;
-  std::uint32_t waiting_to_start_ = 0;  // ready, without a duration
+  std::vector<std::uint32_t> waiting_;  // operations that are ready, without a duration
   std::uint32_t running_ = 0;           // with one, and not through
   std::vector<KernelLedger> ledgers_;
   Regime sum_;

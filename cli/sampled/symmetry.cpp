@@ -13,6 +13,7 @@
 #include "cli/sampled/node_symmetry.h"
 #include "gpu_model/calibration.h"
 #include "gpu_model/folded_programs.h"
+#include "network/binary_tree.h"
 
 namespace weft {
 
@@ -101,7 +102,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   };
   const std::int64_t bytes = op.collective.bytes.count();
   RunConfig uneven = config;
-  uneven.collective.even_chunks = false;
+  uneven.collective.alike_ranks = false;
   const Scripts as_cut(uneven, one);
   const CollectivePlan& real = as_cut.collectives().front().plan;
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
@@ -156,7 +157,7 @@ std::string why_programs_differ(const std::vector<Program>& programs) {
 }
 
 FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>& programs) : config_(config) {
-  config_.collective.even_chunks = true;
+  config_.collective.alike_ranks = true;
   const NetworkSpec& network = config_.system.network;
   const auto gpus = static_cast<std::uint32_t>(programs.size());
   if (gpus < 2) {
@@ -243,6 +244,11 @@ void FoldedMachine::fold_collectives() {
       multicast_groups_.push_back({demand.group.members(), demand.type, {images}});
     }
   }
+}
+
+bool FoldedMachine::has_alike_trees() const {
+  return std::ranges::any_of(
+      ways_, [](const RankSymmetry& by) { return by.two_trees && weft::has_alike_trees(by.ranks / by.per_node); });
 }
 
 GpuWork FoldedMachine::work(std::uint32_t gpu) const {

@@ -28,6 +28,8 @@ class FoldedMachine {
   // The GPUs that stand for all.
   [[nodiscard]] std::uint32_t standing() const { return standing_; }
   [[nodiscard]] GpuWork work(std::uint32_t gpu) const;
+  // Some collectives go by trees in which all nodes are alike (network/binary_tree.h), not by the library's.
+  [[nodiscard]] bool has_alike_trees() const;
   [[nodiscard]] const Scripts& scripts() const { return *scripts_; }
   [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
 

@@ -139,6 +139,29 @@ TEST_F(Sampled, OneGpuOrNodeStandsForAllNodes) {
   }
 }
 
+// In place of trees in which each node does something else, two in which all are alike, and about as fast.
+TEST_F(Sampled, OneGpuStandsForAllNodesOfTrees) {
+  const struct {
+    const char* algorithm;
+    const char* bytes;
+    bool folds = true;
+  } cases[] = {{R"("in_switch", "channels": 4)", "1048576"},
+               {R"("double_binary_tree", "protocol": "LL128", "channels": 8)", "262144"},
+               {R"("double_binary_tree", "protocol": "Simple", "channels": 8)", "65536", false}};
+  for (const auto& [algorithm, bytes, folds] : cases) {
+    const std::string config =
+        std::string(R"({"system": {"base": "hgx-h100-cluster", "max_gpus": 12, "gpu": {"compute_units": 24},
+      "network": {"cluster": {"gpus_per_node": 2, "nics_per_node": 2, "tree": {"radix": 16}}}}, "gpus": 12,
+      "workload": {"collective": "all_reduce", "bytes": )") +
+        bytes + R"(}, "all_reduce": {"algorithm": )" + algorithm + "}}";
+    const Json cycle = run(config, "--fidelity cycle");
+    const Json sampled = run(config, "--fidelity sampled");
+    EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(folds ? "One GPU stands for all 12" : "by itself")) << config;
+    expect_near(sampled, cycle, "/collectives/0/end_s", folds ? 0.06 : 0.02);
+    EXPECT_GT(at(sampled, "/engine/sampling_error_estimate"), folds ? 0.03 : -1);
+  }
+}
+
 // A shift takes all of a node, so the trees of its sums do, too.
 TEST_F(Sampled, ANodeStandsForTwoWhereSomeCollectivesNeedAllOfIt) {
   const std::string config = R"({"system": {"base": "hgx-h100-cluster", "max_gpus": 8, "gpu": {"compute_units": 24},

@@ -69,7 +69,7 @@ void expect_as_in_detail(const RunConfig& config, const KernelDemand& kernel, Co
   for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));
   for (GpuWork& one : work) one.from = &state;
   Machine machine(config.system, work, scripts.multicast_groups());
-  machine.run_until_quiet(0, 1);
+  machine.run_until_quiet({}, 1);
   RegimeLab lab(config, programs, &scripts);
   const Regime regime = lab.company(state, false);
   std::int64_t transactions = 0;

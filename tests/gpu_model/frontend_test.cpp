@@ -171,5 +171,48 @@ TEST(Frontend, AnEmptyProgramIsDone) {
   EXPECT_TRUE(host.frontend.done());
 }
 
+// Two kernels on the first stream, each with a collective of the second one behind it; another kernel waits for both.
+std::vector<ProgramOp> overtaken() {
+  return {op_on(0), op_on(1, {OpId{0}}), op_on(0), op_on(1, {OpId{2}}), op_on(0, {OpId{3}})};
+}
+
+TEST(Frontend, IsAtAPlaceWhereOneStreamHasBeenOvertaken) {
+  Host host(overtaken());
+  host.issue_all(0);
+  EXPECT_EQ(host.frontend.place(), (ProgramPlace{0, 0}));
+  host.complete(0, n(10000));
+  EXPECT_EQ(host.frontend.place(), (ProgramPlace{1, 1}));
+  host.complete(2, n(20000));
+  EXPECT_EQ(host.frontend.place(), (ProgramPlace{1, 3}));
+  host.complete(1, n(30000));
+  EXPECT_EQ(host.frontend.place(), (ProgramPlace{3, 3}));
+  // Of two other streams, both behind what has ended.
+  Host two({op_on(0), op_on(1), op_on(2)}, {}, 3);
+  two.issue_all(0);
+  two.complete(2, n(10000));
+  EXPECT_EQ(two.frontend.place(), std::nullopt);
+}
+
+TEST(Frontend, GoesOnFromWhereOneStreamHasBeenOvertaken) {
+  Host host(overtaken());
+  const HostState from{OpId{1}, 5, {0, 0, 0, 0}, {}, 3};
+  for (const std::uint32_t op : {0U, 2U}) EXPECT_TRUE(had_ended(host.program, from, op));
+  for (const std::uint32_t op : {1U, 3U, 4U}) EXPECT_FALSE(had_ended(host.program, from, op));
+  Frontend frontend(host.program, small_gpu().launch, {}, ClockDomain(megahertz(1000)), &from);
+  EXPECT_EQ(frontend.place(), (ProgramPlace{1, 3}));
+  EXPECT_TRUE(frontend.arrived(OpId{1}));
+  EXPECT_FALSE(frontend.arrived(OpId{3}));  // behind the first one on its stream, and behind nothing else
+  EXPECT_FALSE(frontend.arrived(OpId{4}));
+  std::vector<OpId> ready;
+  frontend.completed(OpId{1}, n(1000), ready);
+  EXPECT_EQ(ready, std::vector{OpId{3}});
+  EXPECT_EQ(frontend.place(), (ProgramPlace{3, 3}));
+  frontend.completed(OpId{3}, n(2000), ready);
+  EXPECT_EQ(ready.back(), OpId{4});
+  EXPECT_FALSE(frontend.done());
+  frontend.completed(OpId{4}, n(3000), ready);
+  EXPECT_TRUE(frontend.done());
+}
+
 }  // namespace
 }  // namespace weft

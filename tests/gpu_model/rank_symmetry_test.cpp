@@ -40,21 +40,22 @@ TEST(RankSymmetry, IsUndone) {
 }
 
 // Who is above whom in the tree of a block stays so.
-TEST(RankSymmetry, KeepsTheTwoTreesOverTwoNodes) {
-  constexpr std::uint32_t kTwoNodes = 2 * kPerNode;
+void expect_trees_are_kept(std::uint32_t nodes) {
+  const std::uint32_t ranks = nodes * kPerNode;
   constexpr std::uint32_t kChannels = 4 * kPerNode;
-  const RankSymmetry by{.ranks = kTwoNodes, .per_node = kPerNode, .two_trees = true, .trees_of_places = true};
+  const RankSymmetry by{.ranks = ranks, .per_node = kPerNode, .two_trees = true, .trees_of_places = true};
   ScheduleRequest request;
   request.kind = CollectiveKind::all_reduce;
-  request.ranks = kTwoNodes;
+  request.ranks = ranks;
+  request.alike_trees = true;
   request.ranks_per_node = kPerNode;
   request.channels = kChannels;
   request.bytes = 1 << 20;
   const auto trees = make_double_binary_tree(request);
-  for (std::uint32_t r = 0; r < kTwoNodes; ++r) {
+  for (std::uint32_t r = 0; r < ranks; ++r) {
     const Renaming renaming(by, r);
     EXPECT_EQ(renaming.rank(0), r);
-    for (std::uint32_t x = 0; x < kTwoNodes; ++x) {
+    for (std::uint32_t x = 0; x < ranks; ++x) {
       EXPECT_EQ(renaming.rank_before(renaming.rank(x)), x);
       for (std::uint32_t b = 0; b < kChannels; ++b) {
         EXPECT_EQ(renaming.block_before(renaming.block(b)), b);
@@ -67,6 +68,12 @@ TEST(RankSymmetry, KeepsTheTwoTreesOverTwoNodes) {
       }
     }
   }
+}
+
+TEST(RankSymmetry, KeepsTheTwoTreesOverTwoNodes) { expect_trees_are_kept(2); }
+TEST(RankSymmetry, KeepsTreesInWhichAllNodesAreAlike) {
+  expect_trees_are_kept(4);
+  expect_trees_are_kept(6);
 }
 
 // Who follows whom on the ring of a block stays so when both ranks and the block get other names.

@@ -25,6 +25,34 @@ TEST(BinaryTree, SecondTreeTurnsLeavesIntoInnerNodes) {
   }
 }
 
+TEST(BinaryTree, AlikeTreesMakeEachRankALeafOfOneAndAnInnerNodeOfTheOther) {
+  EXPECT_FALSE(has_alike_trees(2));
+  EXPECT_FALSE(has_alike_trees(5));
+  for (const std::uint32_t ranks : {4U, 6U, 8U, 128U}) {
+    ASSERT_TRUE(has_alike_trees(ranks));
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+      const TreeNode first = alike_tree(ranks, rank, false);
+      const TreeNode second = alike_tree(ranks, rank, true);
+      EXPECT_EQ(first.child_count + second.child_count, 2U);
+      EXPECT_NE(first.endless(), second.endless());
+      for (const bool turned : {false, true}) {
+        const TreeNode node = turned ? second : first;
+        EXPECT_EQ(node.endless(), node.child_count == 2);
+        for (std::uint32_t c = 0; c < node.child_count; ++c) {
+          const TreeNode child = alike_tree(ranks, node.children.at(c), turned);
+          EXPECT_EQ(child.parent, rank);
+          EXPECT_EQ(child.endless(), c == TreeNode::kEndlessChild);
+        }
+        // The next rank does the same in the other tree.
+        const TreeNode next = alike_tree(ranks, (rank + 1) % ranks, !turned);
+        EXPECT_EQ(next.parent, (node.parent.value() + 1) % ranks);
+      }
+    }
+  }
+  // Of 16 ranks, leaves are four levels below the root: eight messages, of which three are simulated.
+  EXPECT_EQ(alike_tree(16, 1, false).hops_up() + alike_tree(16, 1, false).hops_down(), 5U);
+}
+
 // NCCL src/enqueue.cc, with a chain of 7 behind each of two nodes: a depth of 8.
 TEST(BinaryTree, PiecesOfTreesGetSmallerForTheirDepth) {
   ScheduleRequest r{.ranks = 16, .channels = 16, .piece_bytes = 512 << 10, .pieces_per_chunk = 1, .ranks_per_node = 8};

@@ -1,0 +1,90 @@
+// A program stretch by stretch, against every GPU in detail.
+#include "cli/sampled/sampled_timeline.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/programs.h"
+#include "cli/run_config.h"
+#include "workloads/address_plan.h"
+
+namespace weft {
+namespace {
+
+constexpr std::int64_t kBucket = 5 << 20;
+
+RunConfig two_gpus() {
+  const Json system{{"base", "hgx-h100"}, {"gpu", {{"compute_units", 24}}}, {"max_gpus", 2}};
+  return read_run_config(
+      Json{{"system", system}, {"gpus", 2}, {"workload", {{"collective", "all_reduce"}, {"bytes", 4096}}}},
+      "test.json");
+}
+
+ProgramOp kernel(std::vector<OpId> waits = {}) {
+  ProgramOp op;
+  op.kernel.shape.grid = {16, 1, 1};
+  op.kernel.shape.block = {128, 1, 1};
+  op.kernel.reads = {{.base = std::uint64_t{1} << 30, .bytes_per_block = 4096}};
+  op.kernel.extra_cycles_per_block = 3660;  // 2 us
+  op.stream = StreamId{0};
+  op.waits = std::move(waits);
+  return op;
+}
+
+ProgramOp bucket(std::uint32_t number, OpId after) {
+  ProgramOp op;
+  op.kind = ProgramOpKind::collective;
+  op.stream = StreamId{1};
+  op.waits = {after};
+  const std::uint64_t address = kFirstAddress + std::uint64_t{number} * kBucket;
+  op.collective = {.kind = CollectiveKind::all_reduce,
+                   .bytes = Bytes(kBucket),
+                   .group = GpuGroup::first(2),
+                   .sequence = number,
+                   .send_address = address,
+                   .receive_address = address};
+  return op;
+}
+
+// Backward overtakes the first bucket; then they go one after the other, and the optimizer waits for the last.
+std::vector<Program> overtaking() {
+  Program program;
+  program.priorities = {0, 1};
+  program.ops = {kernel(), bucket(0, OpId{0}), kernel(), bucket(1, OpId{2}),
+                 kernel(), bucket(2, OpId{4}), kernel(), kernel({OpId{5}})};
+  return std::vector<Program>(2, program);
+}
+
+TEST(SampledTimeline, GoesOnBucketByBucketWhereBackwardHasOvertakenThem) {
+  const RunConfig config = two_gpus();
+  const std::vector<Program> programs = overtaking();
+  const Scripts scripts(config, programs);
+  Machine machine(config.system, {scripts.work(0), scripts.work(1)}, scripts.multicast_groups());
+  machine.run_until_asleep(1);
+
+  RegimeMemory memory(std::nullopt);
+  const auto run = [&] {
+    RegimeLab lab(config, programs, &scripts);
+    SampledTimeline timeline(config, programs.front(), true, memory, lab);
+    timeline.run({});
+    return std::pair(timeline.times(), lab.memory_transactions());
+  };
+  const auto [times, transactions] = run();
+  for (std::size_t op = 0; op < times.size(); ++op) {
+    const OpTimes& real = machine.gpu(0).times()[op];
+    EXPECT_NEAR(static_cast<double>(times[op].end) / static_cast<double>(real.end), 1, 0.03) << op;
+  }
+  EXPECT_LT(times[6].end, times[3].start);  // it has overtaken them
+  // What overlaps; the second bucket, of which the third one is a copy; the last kernel.
+  EXPECT_EQ(memory.simulated(), 4);
+  EXPECT_EQ(memory.reused(), 1);
+  const auto [again, nothing] = run();
+  EXPECT_EQ(nothing, 0);
+  EXPECT_GT(transactions, 0);
+  for (std::size_t op = 0; op < times.size(); ++op) {
+    EXPECT_EQ(again[op].start, times[op].start);
+    EXPECT_EQ(again[op].end, times[op].end);
+  }
+}
+
+}  // namespace
+}  // namespace weft
