@@ -73,15 +73,17 @@ start_cluster() {
 start_node() { slurmd -N "node$1"; }
 
 kill_node() {
-  local node=$1 job
+  local node=$1 job jobs=()
   kill -9 "$(cat "$cluster/slurmd-node$node.pid")"
-  # Step daemons and what they started have the node in their environment.
+  # Step daemons and what they started have the node in their environment. All end at once: none sees another one end.
   for job in /proc/[0-9]*; do
     if cat "$job/environ" 2>/dev/null | tr '\0' '\n' | grep -cx -e "SLURMD_NODENAME=node$node" -e "SLURM_CONF=$SLURM_CONF" |
       grep -qx 2; then
-      kill -9 "${job#/proc/}" 2>/dev/null || true
+      jobs+=("${job#/proc/}")
     fi
   done
+  kill -STOP "${jobs[@]}" 2>/dev/null || true
+  kill -9 "${jobs[@]}" 2>/dev/null || true
   scontrol update nodename="node$node" state=down reason=test
 }
 
