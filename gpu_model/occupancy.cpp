@@ -49,11 +49,16 @@ void UnitSlots::release(const BlockNeeds& needs) {
   ++blocks_;
 }
 
-std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& needs) {
-  UnitSlots slots(unit);
-  std::uint32_t blocks = 0;
-  for (; slots.fits(needs); ++blocks) slots.take(needs);
+std::uint32_t UnitSlots::room(const BlockNeeds& needs) const {
+  std::uint32_t blocks = blocks_;
+  if (needs.threads > 0) blocks = std::min(blocks, threads_ / needs.threads);
+  if (needs.registers > 0) blocks = std::min(blocks, registers_ / needs.registers);
+  if (needs.shared_memory > 0) blocks = std::min(blocks, shared_memory_ / needs.shared_memory);
   return blocks;
+}
+
+std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& needs) {
+  return UnitSlots(unit).room(needs);
 }
 
 std::uint32_t first_unit_of_gpc(const GpuSpec& gpu, std::uint32_t gpc) {

@@ -23,6 +23,8 @@ class UnitSlots {
  public:
   explicit UnitSlots(const ComputeUnitSpec& unit);
   [[nodiscard]] bool fits(const BlockNeeds& needs) const;
+  // Blocks that fit, one beside the other.
+  [[nodiscard]] std::uint32_t room(const BlockNeeds& needs) const;
   void take(const BlockNeeds& needs);
   void release(const BlockNeeds& needs);
 

@@ -60,6 +60,29 @@ TEST(Gpu, AKernelThatIsKnownTakesItsTimeAndNothingElse) {
   EXPECT_LT(end_of(gpu, 2), end_of(gpu, 0));  // it had all units meanwhile
 }
 
+// One unit has a block of another kernel, beside which there is room for one more; the distributor comes to it next.
+TEST(Gpu, BlocksGoWhereThereIsMostRoom) {
+  const auto half_units = [](std::uint32_t blocks, double computed) {
+    KernelDemand demand = whole_units(blocks, computed);
+    demand.shape.shared_memory_bytes /= 2;
+    return demand;
+  };
+  for (const std::uint32_t blocks : {3U, 4U}) {
+    ProgramOp others = kernel_op(half_units(3, 10));
+    others.stream = StreamId{1};
+    ProgramOp last = kernel_op(half_units(blocks, 1000));
+    last.stream = StreamId{1};
+    AloneGpu alone(small_gpu(), program_of({kernel_op(half_units(1, 50000)), others, last}, 2));
+    const Gpu& gpu = alone.run();
+    EXPECT_LT(end_of(gpu, 1), end_of(gpu, 0));
+    if (blocks == 3) {
+      EXPECT_LE(alone.duration(2), 1000 + 3 * kBlockStart);
+    } else {
+      EXPECT_GT(alone.duration(2), 1500);  // one has to share
+    }
+  }
+}
+
 TEST(Gpu, QueuedKernelsFollowAtTheDevicesLatency) {
   AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(1, 5000)), kernel_op(whole_units(1, 10))}));
   const Gpu& gpu = alone.run();

@@ -53,6 +53,16 @@ TEST(Occupancy, OfKernelsThatWereProfiled) {
   EXPECT_EQ(blocks(544, 96, 87'568), 1U);     // NCCL's all-reduce
 }
 
+TEST(Occupancy, RoomIsWhatFitsBesideOthers) {
+  UnitSlots slots(a100());
+  const BlockNeeds big = block_needs(a100(), 544, 96, 87'568);
+  const BlockNeeds small = block_needs(a100(), 256, 32, 0);
+  EXPECT_EQ(slots.room(small), 8U);
+  slots.take(big);
+  EXPECT_EQ(slots.room(small), 1U);  // 65536 registers, less 17 x 3072, by 8 x 1024
+  EXPECT_EQ(slots.room(big), 0U);
+}
+
 TEST(Occupancy, TakingAndReleasingIsExact) {
   UnitSlots slots(a100());
   const BlockNeeds big = block_needs(a100(), 544, 96, 87'568);
