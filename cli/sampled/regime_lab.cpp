@@ -50,6 +50,10 @@ std::optional<std::string> RegimeLab::why_not_folded() const {
 
 std::uint32_t RegimeLab::standing() const { return grains_.empty() ? 0 : grains_.begin()->second.folded->standing(); }
 
+bool RegimeLab::has_alike_trees() const {
+  return !grains_.empty() && grains_.begin()->second.folded->has_alike_trees();
+}
+
 L2Cache RegimeLab::l2_before(OpId op) {
   if (l2_ && l2_at_ == op.value) return *l2_;
   if (flow_ != nullptr && flow_next_ == op.value) {

@@ -33,8 +33,9 @@ class RegimeLab {
   [[nodiscard]] Time simulated() const { return simulated_; }
   // Why not one GPU stands for all, in words; empty: it does. None: nothing was asked for that needs more.
   [[nodiscard]] std::optional<std::string> why_not_folded() const;
-  // Those that stand for all.
+  // Those that stand for all; and whether they do so by trees in which all nodes are alike.
   [[nodiscard]] std::uint32_t standing() const;
+  [[nodiscard]] bool has_alike_trees() const;
 
  private:
   L2Cache l2_before(OpId op);

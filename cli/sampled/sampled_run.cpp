@@ -50,9 +50,11 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
     const bool spines = network.cluster && !nodes_share_leaf(network, static_cast<std::uint32_t>(programs.size()));
     result.notes.push_back(fmt::format(
         "{} for all {}: their programs and their places in the network are "
-        "the same. Messages are cut so that all have the same share.{}",
+        "the same. Messages are cut so that all have the same share.{}{}",
         lab.standing() == 1 ? "One GPU stands" : fmt::format("{} GPUs stand", lab.standing()), programs.size(),
-        spines ? " Between leaf switches, ways by a spine count as those by a leaf." : ""));
+        spines ? " Between leaf switches, ways by a spine count as those by a leaf." : "",
+        lab.has_alike_trees() ? " In place of the library's trees over nodes go two in which all nodes are alike."
+                              : ""));
   }
 }
 

@@ -157,6 +157,7 @@ TEST_F(Sampled, OneGpuStandsForAllNodesOfTrees) {
     const Json cycle = run(config, "--fidelity cycle");
     const Json sampled = run(config, "--fidelity sampled");
     EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(folds ? "One GPU stands for all 12" : "by itself")) << config;
+    EXPECT_EQ(sampled.at("notes").dump().find("all nodes are alike") != std::string::npos, folds);
     expect_near(sampled, cycle, "/collectives/0/end_s", folds ? 0.06 : 0.02);
     EXPECT_GT(at(sampled, "/engine/sampling_error_estimate"), folds ? 0.03 : -1);
   }
