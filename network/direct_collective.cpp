@@ -1,5 +1,6 @@
-// Direct exchanges: every rank sends each other rank its part itself. Rank r begins with its neighbour r + 1, so that
-// at no time all send to the same one (the usual pairwise exchange).
+// Direct exchanges: every rank sends each other rank its part itself. Each begins with its neighbour, so that at no
+// time all send to the same one (the usual pairwise exchange), and goes through the places of its own node first, then
+// of the next one, as NCCL orders sends and receives (p2pSchedule, src/init.cc, 2.19; there in leaps).
 #include <algorithm>
 
 #include "network/generated_schedule.h"
@@ -34,6 +35,8 @@ class DirectSchedule : public GeneratedSchedule {
       : GeneratedSchedule(request),
         grid_(grid_for(request)),
         others_(request.ranks - 1),
+        per_node_(request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0 ? request.ranks_per_node
+                                                                                            : request.ranks),
         bundles_((others_ + kPeersPerStep - 1) / kPeersPerStep) {}
 
   [[nodiscard]] std::uint32_t groups(std::uint32_t /*rank*/, std::uint32_t /*block*/) const override {
@@ -61,7 +64,7 @@ class DirectSchedule : public GeneratedSchedule {
     std::vector<std::uint32_t> peers;
     if (group == kReceives || request().kind == CollectiveKind::gather || (from_root && !root)) return peers;
     if (request().kind == CollectiveKind::shift) return {after(rank, request().distance)};
-    for (std::uint32_t distance = 1; distance <= others_; ++distance) peers.push_back(after(rank, distance));
+    for (std::uint32_t distance = 1; distance <= others_; ++distance) peers.push_back(receiver(rank, distance));
     return peers;
   }
   [[nodiscard]] bool is_waited_for(std::uint32_t /*rank*/, std::uint32_t /*block*/,
@@ -141,7 +144,7 @@ class DirectSchedule : public GeneratedSchedule {
   }
 
   [[nodiscard]] ScheduleStep send_part(const Place& place, std::uint32_t item) const {
-    const std::uint32_t to = after(place.rank, distance(place, item));
+    const std::uint32_t to = receiver(place.rank, distance(place, item));
     const Piece at = piece(place, to);
     ScheduleStep step{.bytes = at.bytes};
     return step.read(ScheduleBuffer::input, at.offset).send(to);
@@ -152,7 +155,7 @@ class DirectSchedule : public GeneratedSchedule {
     const Piece at = piece(place, place.rank);
     const std::int64_t sum = reduces_all() ? at.offset : at.offset_in_part;
     ScheduleStep step{.bytes = at.bytes};
-    for_bundle(bundle, [&](std::uint32_t item) { step.receive(before(place.rank, distance(place, item))); });
+    for_bundle(bundle, [&](std::uint32_t item) { step.receive(sender(place.rank, distance(place, item))); });
     if (bundle > 0) return step.add_to(ScheduleBuffer::output, sum);
     return step.read(ScheduleBuffer::input, at.offset).write(ScheduleBuffer::output, sum);
   }
@@ -161,14 +164,14 @@ class DirectSchedule : public GeneratedSchedule {
   [[nodiscard]] ScheduleStep send_own(const Place& place, std::uint32_t bundle) const {
     const Piece at = piece(place, place.rank);
     ScheduleStep step{.bytes = at.bytes};
-    for_bundle(bundle, [&](std::uint32_t item) { step.send(after(place.rank, distance(place, item))); });
+    for_bundle(bundle, [&](std::uint32_t item) { step.send(receiver(place.rank, distance(place, item))); });
     if (reduces_all()) return step.read(ScheduleBuffer::output, at.offset);
     step.read(ScheduleBuffer::input, at.offset_in_part);
     return bundle == 0 ? step.write(ScheduleBuffer::output, at.offset) : step;
   }
 
   [[nodiscard]] ScheduleStep receive_part(const Place& place, std::uint32_t item) const {
-    const std::uint32_t from = before(place.rank, distance(place, item));
+    const std::uint32_t from = sender(place.rank, distance(place, item));
     const Piece at = piece(place, from);
     ScheduleStep step{.bytes = at.bytes};
     return step.receive(from).write(ScheduleBuffer::output, at.offset);
@@ -179,7 +182,7 @@ class DirectSchedule : public GeneratedSchedule {
     const auto arrives_at = [&](std::uint32_t from, const Piece& own) { return from * own_bytes + own.offset_in_part; };
     const Piece own = piece(place, place.rank);
     if (!place.sends) {
-      const std::uint32_t from = before(place.rank, distance(place, item));
+      const std::uint32_t from = sender(place.rank, distance(place, item));
       ScheduleStep step{.bytes = own.bytes};
       return step.receive(from).write(ScheduleBuffer::output, arrives_at(from, own));
     }
@@ -187,7 +190,7 @@ class DirectSchedule : public GeneratedSchedule {
       ScheduleStep copy{.bytes = own.bytes};
       return copy.read(ScheduleBuffer::input, own.offset).write(ScheduleBuffer::output, arrives_at(place.rank, own));
     }
-    const std::uint32_t to = after(place.rank, distance(place, item - 1));
+    const std::uint32_t to = receiver(place.rank, distance(place, item - 1));
     const Piece at = piece(place, to);
     ScheduleStep step{.bytes = at.bytes};
     return step.read(ScheduleBuffer::input, at.offset).send(to);
@@ -234,6 +237,16 @@ class DirectSchedule : public GeneratedSchedule {
     return (item + place.block) % others_ + 1;
   }
 
+  // Who is so far on in the order of a rank, and in whose order it is.
+  [[nodiscard]] std::uint32_t receiver(std::uint32_t rank, std::uint32_t distance) const {
+    const std::uint32_t place = (rank % per_node_ + distance % per_node_) % per_node_;
+    return (rank / per_node_ + distance / per_node_) * per_node_ % ranks() + place;
+  }
+  [[nodiscard]] std::uint32_t sender(std::uint32_t rank, std::uint32_t distance) const {
+    const std::uint32_t place = (rank % per_node_ + per_node_ - distance % per_node_) % per_node_;
+    return (rank / per_node_ * per_node_ + ranks() - distance / per_node_ * per_node_) % ranks() + place;
+  }
+
   // The others that a bundle covers, as items of distance().
   template <class Visit>
   void for_bundle(std::uint32_t bundle, Visit&& visit) const {
@@ -243,6 +256,7 @@ class DirectSchedule : public GeneratedSchedule {
 
   ChunkGrid grid_;
   std::uint32_t others_;
+  std::uint32_t per_node_;
   std::uint32_t bundles_;  // steps that serve kPeersPerStep of them at a time
 };
 

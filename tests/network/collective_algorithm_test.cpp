@@ -33,7 +33,9 @@ ScheduleRequest request(Kind kind, std::uint32_t ranks, std::int64_t bytes) {
 }
 
 std::vector<std::uint32_t> node_sizes(Algorithm algorithm, std::uint32_t ranks) {
-  if (algorithm != Algorithm::hierarchical && algorithm != Algorithm::double_binary_tree) return {1};
+  if (algorithm != Algorithm::hierarchical && algorithm != Algorithm::double_binary_tree &&
+      algorithm != Algorithm::direct)
+    return {1};
   std::vector<std::uint32_t> sizes;
   for (std::uint32_t s = 1; s <= ranks; ++s) {
     if (ranks % s == 0) sizes.push_back(s);
@@ -123,6 +125,15 @@ TEST_P(AnyAlgorithm, KnowsItsConnectionsWithoutItsSteps) {
       check_summary(*make_schedule(GetParam(), r));
     }
   }
+}
+
+// As NCCL orders them: the places of the own node, then those of the next one from the own place on.
+TEST(CollectiveAlgorithm, DirectGoesThroughOneNodeAfterTheOther) {
+  ScheduleRequest r = request(Kind::all_to_all, 6, 6 * 128);
+  r.ranks_per_node = 3;
+  const auto schedule = make_schedule(Algorithm::direct, r);
+  EXPECT_EQ(schedule->sends_to(1, 0, 0), (std::vector<std::uint32_t>{2, 0, 4, 5, 3}));
+  EXPECT_EQ(schedule->sends_to(5, 0, 0), (std::vector<std::uint32_t>{3, 4, 2, 0, 1}));
 }
 
 TEST(CollectiveAlgorithm, EveryCollectiveHasAUsualOne) {
