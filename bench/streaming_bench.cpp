@@ -31,8 +31,8 @@ void stream(benchmark::State& state, std::uint32_t reads, std::uint32_t writes) 
   const GpuSpec spec = preset_system("hgx-h100").gpu;
   Program program;
   program.priorities = {0};
-  program.ops.resize(1);
-  program.ops.front().kernel = streaming(reads, writes);
+  program.ops.edit().resize(1);
+  program.ops.edit().front().kernel = streaming(reads, writes);
   GpuWork work;
   work.program = &program;
   work.scripts = {nullptr};

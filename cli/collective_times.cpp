@@ -29,7 +29,7 @@ std::vector<Program> one_after_another(const std::vector<CollectiveSignature>& w
                      .send_address = kFirstAddress,
                      .receive_address = kFirstAddress};
     for (const GpuId gpu : one.group) {
-      std::vector<ProgramOp>& ops = programs[gpu.value].ops;
+      std::vector<ProgramOp>& ops = programs[gpu.value].ops.edit();
       ops.push_back(op);
       ProgramOp wait;
       wait.kind = ProgramOpKind::host_wait;

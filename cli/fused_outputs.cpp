@@ -50,7 +50,7 @@ FusedOutputs::FusedOutputs(const RunConfig& config, const std::vector<Program>& 
   std::map<std::pair<GpuGroup, std::uint32_t>, Meeting> meetings;
   std::map<std::tuple<GpuGroup, DataType, CollectiveKind>, std::size_t> known;  // first groups
   for (std::size_t gpu = 0; gpu < programs.size(); ++gpu) {
-    const std::vector<ProgramOp>& ops = programs[gpu].ops;
+    const SharedList<ProgramOp>& ops = programs[gpu].ops;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       if (!ops[i].fused) continue;
       const CollectiveDemand& demand = ops[i].collective;

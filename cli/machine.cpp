@@ -220,24 +220,37 @@ void Machine::add_to(Conductor& engine) {
   }
 }
 
-ProgramPlace Machine::run_until_quiet(const ProgramPlace& from, std::uint32_t threads,
-                                      const std::function<void(Time)>& between) {
+Machine::QuietMoment Machine::run_until_quiet(const ProgramPlace& from, std::uint32_t threads,
+                                              const std::function<void(Time)>& between) {
   Conductor conductor({fabric_ ? fabric_->window() : system_.network.link.latency, threads, false});
   add_to(conductor);
-  ProgramPlace reached = from;
+  std::optional<QuietMoment> reached;
+  std::vector<std::uint32_t> ended;                   // by then, since `from`
+  std::vector<std::size_t> checked(gpus_.size(), 0);  // of these, by GPU
+  const auto has_ended = [&](std::size_t gpu) {
+    const std::vector<OpTimes>& times = gpus_[gpu]->times();
+    std::size_t& next = checked[gpu];
+    while (next < ended.size() && times[ended[next]].end >= 0) ++next;
+    return next == ended.size();
+  };
   end_ = conductor
              .run_until([&](Time now) {
                if (between) between(now);
-               const auto place = gpus_.front()->quiet();
-               if (!place || *place == from) return false;
-               for (const auto& gpu : gpus_) {
-                 if (gpu->quiet() != place) return false;
+               if (!reached) {
+                 const auto place = gpus_.front()->quiet();
+                 if (!place || *place == from) return false;
+                 reached = {*place, gpus_.front()->l2()};
+                 for (std::uint32_t op = from.first; op < place->end; ++op) {
+                   if (gpus_.front()->times()[op].end >= 0) ended.push_back(op);
+                 }
                }
-               reached = *place;
+               for (std::size_t g = 1; g < gpus_.size(); ++g) {
+                 if (!has_ended(g)) return false;
+               }
                return true;
              })
              .end;
-  return reached;
+  return reached ? *reached : QuietMoment{from, gpus_.front()->l2()};
 }
 
 void Machine::run_until_asleep(std::uint32_t threads) {

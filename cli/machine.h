@@ -38,11 +38,16 @@ class Machine {
   // nothing will ever finish: a deadlock.
   bool run(std::uint32_t threads, const std::function<void(Time)>& progress);
 
-  // Runs without SystemC, as often as one likes a process, until all sleep or all GPUs are quiet at the same place of
-  // their programs, which is not `from`: where they are then, or `from`.
+  // Runs without SystemC, as often as one likes a process, until all sleep, or GPU 0 has been quiet at a place of its
+  // program which is not `from` and the others have ended what it had then: they drift apart. That place, or `from`,
+  // and what the L2 of GPU 0 held there.
   // `between`: sees the time after each window, and may leave something out.
-  ProgramPlace run_until_quiet(const ProgramPlace& from, std::uint32_t threads,
-                               const std::function<void(Time)>& between = {});
+  struct QuietMoment {
+    ProgramPlace place;
+    L2Cache l2;
+  };
+  QuietMoment run_until_quiet(const ProgramPlace& from, std::uint32_t threads,
+                              const std::function<void(Time)>& between = {});
   // The same, until all sleep.
   void run_until_asleep(std::uint32_t threads);
 

@@ -113,7 +113,7 @@ std::vector<Program> programs_of(const TemporalWorkload&, const RunConfig& confi
 // How late each GPU comes to each collective beyond its delay: uniform, by the run's seed.
 void add_jitter(double most_ns, std::uint64_t seed, std::vector<Program>& programs) {
   for (std::size_t gpu = 0; gpu < programs.size(); ++gpu) {
-    std::vector<ProgramOp>& ops = programs[gpu].ops;
+    std::vector<ProgramOp>& ops = programs[gpu].ops.edit();
     for (std::size_t op = 0; op < ops.size(); ++op) {
       const std::uint64_t bits = random_bits(seed, gpu << 32U | op);
       ops[op].start_delay += nanoseconds(static_cast<double>(bits >> 11U) * 0x1p-53 * most_ns);

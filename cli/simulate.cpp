@@ -69,7 +69,7 @@ void fit_kernels(const RunConfig& config, std::vector<Program>& programs, const 
   note_calibration(summarise(different, fits), result);
   for (std::size_t p = 0; p < fits.size(); ++p) alone.passes[p].fits = std::move(fits[p]);
   for (std::size_t g = 0; g < programs.size(); ++g) {
-    std::vector<ProgramOp>& ops = programs[g].ops;
+    std::vector<ProgramOp>& ops = programs[g].ops.edit();
     for (std::size_t o = 0; o < ops.size(); ++o) {
       if (ops[o].kind == ProgramOpKind::kernel) apply(alone.of(g).fits[o], ops[o].kernel);
     }

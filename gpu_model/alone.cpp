@@ -180,7 +180,7 @@ UndisturbedRun run_without_communication(const GpuWork& work, const GpuSpec& spe
   const ScriptedKernel nothing;
   GpuWork quiet = work;
   quiet.residents.clear();
-  const std::vector<ProgramOp>& ops = work.program->ops;
+  const SharedList<ProgramOp>& ops = work.program->ops;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     if (ops[i].kind == ProgramOpKind::collective) quiet.scripts[i] = &nothing;
   }

@@ -181,13 +181,13 @@ double calibration_error(const ProgramOp& op, const DemandFit& fit) {
 
 Trial::Trial(const GpuSpec& gpu) : spec_(gpu), l2_(gpu.l2, gpu.hbm, gpu.clock) {
   program_.priorities = {0};
-  program_.ops.resize(1);
+  program_.ops.edit().resize(1);
   work_.program = &program_;
   work_.scripts = {nullptr};
 }
 
 Time Trial::run(const ProgramOp& op, const KernelDemand& demand) {
-  ProgramOp& only = program_.ops.front();
+  ProgramOp& only = program_.ops.edit().front();
   only.name = op.name;
   only.kernel = demand;
   gpu_.emplace(GpuId{0}, spec_, work_, LinkPorts());

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "sim/ids.h"
+#include "sim/shared_list.h"
 #include "sim/units.h"
 
 namespace weft {
@@ -174,9 +175,9 @@ struct MemoryEvent {
 };
 
 struct Program {
-  std::vector<ProgramOp> ops;            // OpId is the index
+  SharedList<ProgramOp> ops;             // OpId is the index
   std::vector<std::int32_t> priorities;  // one a stream, higher first; its size is the number of streams
-  std::vector<MemoryEvent> memory;       // ascending by op; empty when unknown (a trace)
+  SharedList<MemoryEvent> memory;        // ascending by op; empty when unknown (a trace)
   std::uint32_t iterations = 1;
   double samples_per_iteration = 0;  // of this GPU; 0 when unknown
   double tokens_per_iteration = 0;

@@ -84,7 +84,7 @@ class ProgramWriter {
       if (node.collective.fused) {
         op_of[i] = op_of[i - 1];
         for (; event != plan_.events.end() && event->node == i; ++event) record(*event, op_of[i], iteration);
-        fuse(node, program_.ops[op_of[i].value]);
+        fuse(node, program_.ops.edit()[op_of[i].value]);
         continue;
       }
       op_of[i] = next_op();

@@ -26,6 +26,9 @@ class GraphBuilder {
   // Adds a node. Its dependencies are those given and those of its operands, a kernel's or a collective's.
   OpId add(Node node);
 
+  // Who uses the tensor from now on waits for `op`, too.
+  void wait_also(TensorId tensor, OpId op) { accesses_.at(tensor.value).writer.push_back(op); }
+
   [[nodiscard]] const Tensor& tensor(TensorId id) const { return graph_.tensors.at(id.value); }
   [[nodiscard]] Tensor& tensor(TensorId id) { return graph_.tensors.at(id.value); }
   [[nodiscard]] Node& node(OpId id) { return graph_.nodes.at(id.value); }
@@ -36,7 +39,7 @@ class GraphBuilder {
 
  private:
   struct Access {
-    std::vector<OpId> writer;   // none or one
+    std::vector<OpId> writer;   // none or one, and what is to be waited for with it
     std::vector<OpId> readers;  // since that write
   };
   [[nodiscard]] std::vector<TensorId> overlapping(TensorId id) const;

@@ -4,6 +4,9 @@ namespace weft {
 
 namespace {
 
+// So many GPUs that each talk to several of another node meet as all do; fewer are too fast (docs/validation.md).
+constexpr std::size_t kEnoughPairs = 8;
+
 // Of a leaf switch.
 std::uint32_t ports_down(const TreeSpec& tree) {
   return tree.radix / (tree.oversubscription + 1) * tree.oversubscription;
@@ -57,8 +60,9 @@ std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, con
   const bool one_leaf = nodes_share_leaf(network, gpus);
   if (folded.changes_place && cluster.tree.rails) {
     const std::uint32_t nodes = gpus / cluster.gpus_per_node;
-    if (!one_leaf || folded.many_pairs || 2 * nodes > cluster.tree.radix - ports_down(cluster.tree))
+    if (!one_leaf || 2 * nodes > cluster.tree.radix - ports_down(cluster.tree))
       return "rails meet in spine switches that many nodes share";
+    if (folded.many_pairs && folded.kernels.size() < kEnoughPairs) return "packets of many GPUs meet before a NIC";
     return "";
   }
   if (one_leaf || (cluster.tree.rails && folded.farthest <= 2)) return "";

@@ -108,8 +108,9 @@ class RanksApart {
         const std::size_t o = places[k][i];
         const DemandFit& fit = read_.empty() ? found[k][i] : read_[k][o];
         know(g, o, fit);
-        programs_[g].ops[o].kernel = guessed_[g].ops[o].kernel;
-        apply(fit, programs_[g].ops[o].kernel);
+        KernelDemand& kernel = programs_[g].ops.edit()[o].kernel;
+        kernel = guessed_[g].ops[o].kernel;
+        apply(fit, kernel);
       }
     }
   }
@@ -126,7 +127,7 @@ class RanksApart {
       if (op.kind != ProgramOpKind::collective) return;
       const CollectiveTime& time = times_.at(signature_of(op.collective));
       lasts[g][o] = clock.to_subcycles(std::max(Time(0), time.moving - time.barrier));
-      CollectiveDemand& demand = stand_ins_[g].ops[o].collective;
+      CollectiveDemand& demand = stand_ins_[g].ops.edit()[o].collective;
       demand.kind = CollectiveKind::barrier;
       demand.bytes = Bytes();
     });

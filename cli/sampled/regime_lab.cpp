@@ -1,11 +1,11 @@
 #include "cli/sampled/regime_lab.h"
 
 #include "cli/sampled/coarse_system.h"
+#include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/observed_regime.h"
 #include "cli/sampled/steady_collectives.h"
 #include "gpu_model/coarse_gpu.h"
 #include "gpu_model/coarse_programs.h"
-#include "gpu_model/l2_warming.h"
 #include "network/network.h"
 #include "sim/error.h"
 
@@ -16,8 +16,6 @@ namespace {
 constexpr Time kFlowStep = nanoseconds(500);
 // By how much times at a coarser grain scatter around those in cycle, one standard deviation (docs/validation.md).
 constexpr double kGrainScatter = 0.01;
-// The same of trees in which all nodes are alike.
-constexpr double kTreeScatter = 0.035;
 // A second sample of a kernel that streams more would take seconds, if it were whole.
 constexpr std::uint64_t kWholeSampleBytes = std::uint64_t{1} << 30;
 
@@ -61,57 +59,7 @@ L2Cache RegimeLab::l2_before(OpId op) {
     l2.rest();
     return l2;
   }
-  return l2_of_addresses(op);
-}
-
-// What the last operations touched that fit into it, in their order.
-L2Cache RegimeLab::l2_of_addresses(OpId op) const {
-  const GpuSpec& gpu = config_->system.gpu;
-  const std::vector<ProgramOp>& ops = programs_->front().ops;
-  struct Toucher {
-    std::uint32_t op = 0;
-    std::uint64_t first_block = 0;
-  };
-  std::vector<Toucher> touchers;
-  // What is touched again counts once; but how far back one looks has an end. More than fills the cache, since slices
-  // that overlap count each by itself and some sets keep their lines longer than others.
-  CountedSlices counted;
-  std::int64_t left = 2 * gpu.l2.bytes;
-  std::int64_t look = 2 * kLookBack * gpu.l2.bytes;
-  for (std::uint32_t i = op.value; i-- > 0 && left > 0 && look > 0;) {
-    Toucher toucher{i};
-    if (ops[i].kind == ProgramOpKind::kernel) {
-      const KernelProgram kernel(ops[i].kernel, gpu, ops[i].name);
-      toucher.first_block = last_blocks_of(kernel, 0, kernel.blocks(), left, counted);
-      for (const Operand& operand : ops[i].kernel.writes) {
-        look -= static_cast<std::int64_t>(kernel.blocks() * operand.bytes_per_block);
-      }
-    } else if (ops[i].kind == ProgramOpKind::collective && scripts_ != nullptr) {
-      left -= ops[i].collective.bytes.count();
-    }
-    touchers.push_back(toucher);
-  }
-  L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
-  const auto touch = [&](std::uint64_t address, std::int64_t bytes, bool communication) {
-    l2.touch({.first = static_cast<LineAddress>(address / kLineBytes),
-              .count = static_cast<std::uint32_t>((bytes + kLineBytes - 1) / kLineBytes),
-              .communication = communication},
-             true);
-  };
-  for (auto at = touchers.rbegin(); at != touchers.rend(); ++at) {
-    const ProgramOp& before = ops[at->op];
-    if (before.kind == ProgramOpKind::kernel) {
-      const KernelProgram kernel(before.kernel, gpu, before.name);
-      touch_blocks(kernel, at->first_block, kernel.blocks(), resident_blocks(gpu, kernel), l2);
-      touch_pages(kernel, gpu.l2.tlb, l2);
-    } else if (before.kind == ProgramOpKind::collective && scripts_ != nullptr) {
-      touch(before.collective.receive_address, before.collective.bytes.count(), true);
-    } else if (before.kind == ProgramOpKind::copy && before.copy.to_device) {
-      touch(before.copy.address, before.copy.bytes.count(), false);
-    }
-  }
-  l2.rest();
-  return l2;
+  return l2_of_addresses(config_->system.gpu, programs_->front(), op, scripts_ != nullptr);
 }
 
 void RegimeLab::keep_l2(const L2Cache& l2, std::uint32_t next) {
@@ -130,7 +78,7 @@ HostState RegimeLab::state_before(std::uint32_t first) const {
 // earlier: a kernel meets what the one before still writes.
 void RegimeLab::start_flow_at(OpId op) {
   if (flow_ != nullptr && flow_next_ == op.value) return;
-  const std::vector<ProgramOp>& all = programs_->front().ops;
+  const SharedList<ProgramOp>& all = programs_->front().ops;
   const bool known = l2_ && l2_at_ == op.value;
   const bool follows = !known && op.value > 0 && all[op.value - 1].kind != ProgramOpKind::host_wait;
   const std::uint32_t first = op.value - (follows ? 1 : 0);
@@ -181,7 +129,7 @@ SubCycle RegimeLab::second_sample(OpId op) {
   work.from = &state;
   work.skip_waves = streamed_bytes(programs_->front().ops[op.value].kernel) > kWholeSampleBytes;
   Gpu gpu(GpuId{0}, config_->system.gpu, work, LinkPorts());
-  gpu.set_l2(l2_of_addresses(op));
+  gpu.set_l2(l2_of_addresses(config_->system.gpu, programs_->front(), op, scripts_ != nullptr));
   run_to_end_of(op, gpu);
   memory_transactions_ += gpu.statistics().memory_transactions;
   return gpu.times()[op.value].end - gpu.times()[op.value].start;
@@ -197,13 +145,22 @@ GpuWork RegimeLab::quiet_work() {
   return work;
 }
 
+RunConfig RegimeLab::config_at(std::uint32_t grain) const {
+  RunConfig config = *config_;
+  config.collective.grain = grain;
+  return config;
+}
+
+SystemSpec RegimeLab::system_at(std::uint32_t grain) const {
+  return grain == 1 ? config_->system : coarse(config_->system, config_->gpus, grain);
+}
+
 RegimeLab::Grain& RegimeLab::at_grain(std::uint32_t grain) {
   const auto [at, fresh] = grains_.try_emplace(grain);
   Grain& found = at->second;
   if (!fresh) return found;
-  found.config = *config_;
-  found.config.collective.grain = grain;
-  found.system = grain == 1 ? config_->system : coarse(config_->system, config_->gpus, grain);
+  found.config = config_at(grain);
+  found.system = system_at(grain);
   found.folded.emplace(found.config, *programs_);
   if (!found.folded->why_not().empty()) found.each.emplace(found.config, *programs_);
   return found;
@@ -236,15 +193,23 @@ L2Cache RegimeLab::at_grain(const L2Cache& l2, std::uint32_t grain, std::uint32_
   return told;
 }
 
-std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, std::uint32_t grain) {
+std::unique_ptr<RegimeLab::Grain> RegimeLab::folded_alone(OpId collective, std::uint32_t grain) {
+  const FoldedMachine& whole = *at_grain(grain).folded;
+  if (!config_->system.network.cluster || (whole.why_not().empty() && whole.standing() == 1)) return nullptr;
+  auto alone = std::make_unique<Grain>(Grain{config_at(grain), system_at(grain), std::nullopt, std::nullopt});
+  alone->folded.emplace(alone->config, *programs_, collective);
+  return alone->folded->why_not().empty() ? std::move(alone) : nullptr;
+}
+
+std::unique_ptr<Machine> RegimeLab::quiet_machine(const HostState& state) {
+  std::vector<GpuWork> work{quiet_work()};
+  work.front().from = &state;
+  work.front().skip_waves = true;
+  return std::make_unique<Machine>(config_->system, work);
+}
+
+std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at) {
   std::vector<GpuWork> work;
-  if (scripts_ == nullptr) {
-    work.push_back(quiet_work());
-    work.front().from = &state;
-    work.front().skip_waves = true;
-    return std::make_unique<Machine>(config_->system, work);
-  }
-  Grain& at = at_grain(grain);
   if (at.folded->why_not().empty()) {
     for (std::uint32_t g = 0; g < at.folded->standing(); ++g) {
       work.push_back(at.folded->work(g));
@@ -264,12 +229,14 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, std::ui
 
 Regime RegimeLab::company(const HostState& state, bool by_itself) {
   const std::uint32_t grain = by_itself ? grain_of(state.first) : 1;
-  const std::unique_ptr<Machine> machine = machine_from(state, grain);
+  const std::unique_ptr<Grain> alone = by_itself ? folded_alone(state.first, grain) : nullptr;
+  const std::unique_ptr<Machine> machine =
+      scripts_ == nullptr ? quiet_machine(state) : machine_from(state, alone ? *alone : at_grain(grain));
   const L2Cache before = l2_before(state.first);
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
   const ProgramPlace from{state.first.value, std::max(state.first.value, state.end)};
-  const ProgramPlace to = machine->run_until_quiet(from, config_->threads, [&](Time now) { steady.look(now); });
+  const auto [to, after] = machine->run_until_quiet(from, config_->threads, [&](Time now) { steady.look(now); });
   if (to == from) throw InternalError("a stretch of the program that never ends");
   Regime regime = observed_regime(*machine, programs_->front(), state, by_itself ? state.first.value + 1 : to.end);
   regime.uncertainty = steady.uncertainty() + machine->gpu(0).skip_uncertainty();
@@ -285,10 +252,9 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   SubCycle last = 0;
   for (std::uint32_t i = state.first.value; i < to.end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
   double scatter = grain > 1 ? kGrainScatter : 0;
-  if (scripts_ != nullptr && at_grain(grain).folded->has_alike_trees()) scatter += kTreeScatter;
+  if (scripts_ != nullptr) scatter += (alone ? *alone : at_grain(grain)).folded->scatter();
   regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(last));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
-  const L2Cache& after = machine->gpu(0).l2();
   keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);
   return regime;
 }

@@ -39,7 +39,6 @@ class RegimeLab {
 
  private:
   L2Cache l2_before(OpId op);
-  [[nodiscard]] L2Cache l2_of_addresses(OpId op) const;
   void keep_l2(const L2Cache& l2, std::uint32_t next);
   [[nodiscard]] GpuWork quiet_work();
   [[nodiscard]] HostState state_before(std::uint32_t first) const;
@@ -52,9 +51,14 @@ class RegimeLab {
     std::optional<FoldedMachine> folded;
     std::optional<Scripts> each;  // of all GPUs, where none stands for others
   };
+  [[nodiscard]] RunConfig config_at(std::uint32_t grain) const;
+  [[nodiscard]] SystemSpec system_at(std::uint32_t grain) const;
   Grain& at_grain(std::uint32_t grain);
   [[nodiscard]] std::uint32_t grain_of(OpId collective) const;
-  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, std::uint32_t grain);
+  // For a collective by itself: by fewer GPUs than the whole program needs. None: not possible.
+  [[nodiscard]] std::unique_ptr<Grain> folded_alone(OpId collective, std::uint32_t grain);
+  [[nodiscard]] std::unique_ptr<Machine> quiet_machine(const HostState& state);
+  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at);
   [[nodiscard]] L2Cache at_grain(const L2Cache& l2, std::uint32_t grain, std::uint32_t wanted) const;
 
   const RunConfig* config_;

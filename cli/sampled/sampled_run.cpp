@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/sampled/node_symmetry.h"
+#include "cli/sampled/program_likeness.h"
 #include "cli/sampled/sampled_gather.h"
 #include "cli/sampled/sampled_timeline.h"
 
@@ -11,7 +12,7 @@ namespace weft {
 std::string why_not_sampled(const RunConfig& config, const std::vector<Program>& programs) {
   if (config.functional) return "values travel";
   if (!config.beside.empty()) return "blocks stand beside the workload";
-  return why_programs_differ(programs);
+  return compare_programs(programs).why_not;
 }
 
 void simulate_sampled(const RunConfig& config, const std::vector<Program>& programs, const Scripts& scripts,
@@ -46,6 +47,9 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
   if (why && !why->empty() && programs.size() > 1) {
     result.notes.push_back(fmt::format("Every GPU was simulated by itself: {}.", *why));
   } else if (why && programs.size() > 1) {
+    if (compare_programs(programs).at_other_addresses) {
+      result.notes.push_back("GPUs keep their data in other buffers than GPU 0, which counts as if they did not.");
+    }
     const NetworkSpec& network = config.system.network;
     const bool spines = network.cluster && !nodes_share_leaf(network, static_cast<std::uint32_t>(programs.size()));
     result.notes.push_back(fmt::format(

@@ -196,7 +196,7 @@ std::string SampledTimeline::key_up_to(const RegimeKeys::Stretch& stretch, const
 // Of the operations up to here, all may have ended but for the last of one stream, for which the next other one waits.
 const Regime* SampledTimeline::known_but_for_one_stream(const RegimeKeys::Stretch& stretch, const HostState& state,
                                                         std::uint32_t end, SubCycle now) {
-  const std::vector<ProgramOp>& ops = program_->ops;
+  const SharedList<ProgramOp>& ops = program_->ops;
   const std::uint32_t first = state.first.value;
   for (std::uint32_t s = 0; s < streams_.size(); ++s) {
     const auto is_of_it = [&](std::uint32_t op) {

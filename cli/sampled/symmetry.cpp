@@ -11,7 +11,6 @@
 #include <tuple>
 
 #include "cli/sampled/node_symmetry.h"
-#include "gpu_model/calibration.h"
 #include "gpu_model/folded_programs.h"
 #include "network/binary_tree.h"
 
@@ -19,18 +18,10 @@ namespace weft {
 
 namespace {
 
-bool same(const CollectiveDemand& a, const CollectiveDemand& b) {
-  return a.kind == b.kind && a.bytes == b.bytes && a.type == b.type && a.group == b.group && a.root == b.root &&
-         a.distance == b.distance && a.sequence == b.sequence && a.send_address == b.send_address &&
-         a.receive_address == b.receive_address;
-}
-
-bool same(const ProgramOp& a, const ProgramOp& b) {
-  return a.kind == b.kind && a.fused == b.fused && a.stream == b.stream && a.waits == b.waits &&
-         a.host_delay == b.host_delay && a.start_delay == b.start_delay && same_demand(a.kernel, b.kernel) &&
-         same(a.collective, b.collective) && a.copy.bytes == b.copy.bytes && a.copy.to_device == b.copy.to_device &&
-         a.copy.address == b.copy.address;
-}
+// How far apart collectives between nodes are that some GPUs stand for, one standard deviation (docs/validation.md): by
+// trees in which all nodes are alike, and of all pairs.
+constexpr double kTreeScatter = 0.035;
+constexpr double kPairsScatter = 0.02;
 
 // Shares are multiples of one of these, so that they begin with a line: 1920 where lines hold 120 B of data.
 constexpr std::int64_t kChunkUnits[] = {128, 1920, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
@@ -54,6 +45,16 @@ Program collectives_of(const Program& program) {
   std::ranges::copy_if(program.ops, std::back_inserter(only.ops),
                        [](const ProgramOp& op) { return op.kind == ProgramOpKind::collective; });
   return only;
+}
+
+// Where the others will not run: kernels that nobody starts.
+Program with_one_collective(const Program& program, OpId only) {
+  Program one = program;
+  std::vector<ProgramOp>& ops = one.ops.edit();
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind == ProgramOpKind::collective && i != only.value) ops[i].kind = ProgramOpKind::kernel;
+  }
+  return one;
 }
 
 // So many ranks are asked what they store; on a ring, all come to all parts of a channel's share.
@@ -84,32 +85,34 @@ double fullest_block(const CollectivePlan& plan) {
 struct Evened {
   std::int64_t bytes = 0;
   RankSymmetry by;
+  bool many_pairs = false;
 };
 std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const std::vector<RankSymmetry>& ways,
                              std::string& why_not) {
   std::vector<Program> one(op.collective.group.size());
-  for (Program& program : one) {
-    program.priorities = {0};
-    ProgramOp& only = program.ops.emplace_back(op);
-    only.waits.clear();
-    only.stream = StreamId{0};
-    only.collective.sequence = 0;
-  }
+  ProgramOp only = op;
+  only.waits.clear();
+  only.stream = StreamId{0};
+  only.collective.sequence = 0;
   const auto plan_of = [&](std::int64_t bytes, const auto& use) {
-    for (Program& program : one) program.ops.front().collective.bytes = Bytes(bytes);
+    only.collective.bytes = Bytes(bytes);
+    std::ranges::fill(one, Program{.ops = {only}, .priorities = {0}, .memory = {}});
     const Scripts scripts(config, one);
     return use(scripts.collectives().front().plan);
   };
   const std::int64_t bytes = op.collective.bytes.count();
   RunConfig uneven = config;
   uneven.collective.alike_ranks = false;
+  std::ranges::fill(one, Program{.ops = {only}, .priorities = {0}, .memory = {}});
   const Scripts as_cut(uneven, one);
   const CollectivePlan& real = as_cut.collectives().front().plan;
+  bool many_pairs = false;
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
     for (const RankSymmetry& by : ways) {
       const auto folded = plan.ranks.empty() ? std::nullopt : fold_ranks(plan.ranks, by);
       if (!folded) continue;
       const std::string why = why_nodes_differ(config.system.network, by.ranks, *folded);
+      many_pairs = folded->many_pairs;
       if (why.empty()) return by;
       why_not = why;
     }
@@ -122,7 +125,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
         const bool alike = wished == bytes || (plan.protocol == real.protocol && plan.channels == real.channels);
         return alike ? way_of(plan) : std::nullopt;
       });
-      if (by) return Evened{even, *by};
+      if (by) return Evened{even, *by, many_pairs};
     }
     return std::nullopt;
   };
@@ -140,23 +143,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
 
 }  // namespace
 
-std::string why_programs_differ(const std::vector<Program>& programs) {
-  const Program& first = programs.front();
-  for (std::size_t g = 1; g < programs.size(); ++g) {
-    const Program& other = programs[g];
-    if (other.ops.size() != first.ops.size() || other.priorities != first.priorities) {
-      return fmt::format("GPU {} has other operations than GPU 0", g);
-    }
-    for (std::size_t i = 0; i < first.ops.size(); ++i) {
-      if (!same(first.ops[i], other.ops[i])) {
-        return fmt::format("operation {} ({}) of GPU {} is not that of GPU 0", i, other.ops[i].name, g);
-      }
-    }
-  }
-  return "";
-}
-
-FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>& programs) : config_(config) {
+FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>& programs, std::optional<OpId> only)
+    : config_(config) {
   config_.collective.alike_ranks = true;
   const NetworkSpec& network = config_.system.network;
   const auto gpus = static_cast<std::uint32_t>(programs.size());
@@ -176,8 +164,8 @@ FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>
   } else if (config.collective.mover != Mover::compute_units) {
     why_not_ = "engines move the data";
   } else {
-    programs_.push_back(programs.front());
-    programs_.resize(gpus, collectives_of(programs.front()));
+    programs_.push_back(only ? with_one_collective(programs.front(), *only) : programs.front());
+    programs_.resize(gpus, collectives_of(programs_.front()));
     for (const auto& ways : symmetries(network, gpus)) {
       why_not_.clear();
       round_messages(ways);
@@ -208,14 +196,16 @@ void FoldedMachine::round_messages(const std::vector<RankSymmetry>& ways) {
     found.push_back(*at->second);
   }
   ways_.clear();
-  for (const Evened& evened : found) ways_.push_back(evened.by);
-  standing_ = ways.front().standing;
-  for (Program& program : programs_) {
-    auto next = found.begin();
-    for (ProgramOp& op : program.ops) {
-      if (op.kind == ProgramOpKind::collective) op.collective.bytes = Bytes(next++->bytes);
-    }
+  for (const Evened& evened : found) {
+    ways_.push_back(evened.by);
+    many_pairs_ = many_pairs_ || evened.many_pairs;
   }
+  standing_ = ways.front().standing;
+  auto next = found.begin();
+  for (ProgramOp& op : programs_.front().ops.edit()) {
+    if (op.kind == ProgramOpKind::collective) op.collective.bytes = Bytes(next++->bytes);
+  }
+  std::fill(programs_.begin() + 1, programs_.end(), collectives_of(programs_.front()));
 }
 
 void FoldedMachine::fold_collectives() {
@@ -249,6 +239,10 @@ void FoldedMachine::fold_collectives() {
 bool FoldedMachine::has_alike_trees() const {
   return std::ranges::any_of(
       ways_, [](const RankSymmetry& by) { return by.two_trees && weft::has_alike_trees(by.ranks / by.per_node); });
+}
+
+double FoldedMachine::scatter() const {
+  return std::max(has_alike_trees() ? kTreeScatter : 0, many_pairs_ ? kPairsScatter : 0);
 }
 
 GpuWork FoldedMachine::work(std::uint32_t gpu) const {

@@ -12,16 +12,13 @@
 
 namespace weft {
 
-// Why the programs differ, in words; empty: they are the same but for the GPU.
-[[nodiscard]] std::string why_programs_differ(const std::vector<Program>& programs);
-
 // Some GPUs for all, with their part of the collectives: one for all of a node behind switches; of a cluster of such
 // nodes, one or those of the first nodes (gpu_model/rank_symmetry.h). All ranks must have the same share of a message:
 // it is cut into equal chunks, where the library's leave some ranks or channels less to do, and is rounded up.
 class FoldedMachine {
  public:
-  // `programs` are the same. Throws nothing that Scripts does not.
-  FoldedMachine(const RunConfig& config, const std::vector<Program>& programs);
+  // `programs` are the same. `only`: of all collectives, this one alone will run. Throws nothing that Scripts does not.
+  FoldedMachine(const RunConfig& config, const std::vector<Program>& programs, std::optional<OpId> only = std::nullopt);
 
   // Why GPUs must be simulated one by one, in words; empty: some are enough.
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
@@ -30,6 +27,8 @@ class FoldedMachine {
   [[nodiscard]] GpuWork work(std::uint32_t gpu) const;
   // Some collectives go by trees in which all nodes are alike (network/binary_tree.h), not by the library's.
   [[nodiscard]] bool has_alike_trees() const;
+  // How far what stands for others may be off for that, one standard deviation as a share of the time.
+  [[nodiscard]] double scatter() const;
   [[nodiscard]] const Scripts& scripts() const { return *scripts_; }
   [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
 
@@ -42,6 +41,7 @@ class FoldedMachine {
   std::optional<Scripts> scripts_;
   std::deque<ScriptedKernel> kernels_;
   std::uint32_t standing_ = 1;
+  bool many_pairs_ = false;                                 // between nodes, of some collective
   std::vector<RankSymmetry> ways_;                          // by collective
   std::vector<std::vector<const ScriptedKernel*>> folded_;  // by GPU and op
   std::vector<MulticastGroup> multicast_groups_;

@@ -24,7 +24,8 @@ TEST(CollectiveTimes, AreOfEachDifferentOneAndOfABarrierOfItsGroup) {
   for (std::uint32_t g = 0; g < 4; ++g) {
     programs[g].priorities = {0};
     programs[g].ops = {all_reduce(1 << 20, all, 0), all_reduce(1 << 20, all, 1)};
-    if (g % 2 == 1) programs[g].ops.insert(programs[g].ops.begin() + 1, all_reduce(1 << 16, pair, 0));
+    std::vector<ProgramOp>& ops = programs[g].ops.edit();
+    if (g % 2 == 1) ops.insert(ops.begin() + 1, all_reduce(1 << 16, pair, 0));
   }
   const auto times = collective_times(config, programs);
   const CollectiveTime large = times.at(signature_of(programs[0].ops[0].collective));

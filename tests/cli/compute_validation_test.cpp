@@ -22,7 +22,7 @@ void expect_between(const std::string& what, double value, double low, double hi
 double seconds_of_last(const GpuSpec& spec, const std::vector<KernelDemand>& kernels) {
   Program program;
   program.priorities = {0};
-  for (const KernelDemand& demand : kernels) program.ops.emplace_back().kernel = demand;
+  for (const KernelDemand& demand : kernels) program.ops.edit().emplace_back().kernel = demand;
   GpuWork work;
   work.program = &program;
   work.scripts.assign(kernels.size(), nullptr);

@@ -101,7 +101,7 @@ TEST_F(Demands, ServeTheFirstIterationsToo) {
 
 TEST_F(Demands, OfEachRankComeBackToItsProgram) {
   std::vector<Program> ranks{program_, program_};
-  for (ProgramOp& op : ranks[1].ops) op.measured_alone += microseconds(4);
+  for (ProgramOp& op : ranks[1].ops.edit()) op.measured_alone += microseconds(4);
   std::int64_t transactions = 0;
   const auto fits = run_kernels_alone(ranks, config_.system.gpu, 1, {}, transactions);
   ASSERT_NE(fits[0], fits[1]);
@@ -111,7 +111,7 @@ TEST_F(Demands, OfEachRankComeBackToItsProgram) {
   write_demands(file_, origin_of(ranks), ranks, fits);
   std::vector<Program> first = ranks;
   for (Program& program : first) {
-    program.ops.resize(2);
+    program.ops.edit().resize(2);
     program.iterations = 1;
   }
   const auto read = read_demands(file_, origin_of(first), first);
@@ -139,7 +139,7 @@ TEST_F(Demands, OfOtherGuessesAreRefused) {
 
 TEST_F(Demands, WithAColumnTooShortAreRefused) {
   Program shorter = program_;
-  shorter.ops.pop_back();
+  shorter.ops.edit().pop_back();
   write_demands(file_, origin(config_, program_), {&shorter, 1}, fits_);
   EXPECT_THAT(refusal(config_), HasSubstr("expected an array of at least 4 values"));
 }

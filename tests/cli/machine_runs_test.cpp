@@ -87,8 +87,8 @@ TEST(MachineFormula, AStreamingKernelOfAnH100ReachesItsMemorysBandwidth) {
   constexpr std::int64_t kBytes = 96 << 20;
   Program program;
   program.priorities = {0};
-  program.ops.resize(1);
-  KernelDemand& demand = program.ops.front().kernel;
+  program.ops.edit().resize(1);
+  KernelDemand& demand = program.ops.edit().front().kernel;
   demand.shape.grid = {kBytes >> 15, 1, 1};
   demand.shape.block = {512, 1, 1};
   demand.iterations = 8;

@@ -65,7 +65,7 @@ inline Measured measure_here(const RunConfig& config, const std::vector<KernelDe
       program.ops.push_back(op);
     }
   }
-  programs.back().ops.front().host_delay = late;
+  programs.back().ops.edit().front().host_delay = late;
   const Scripts scripts(config, programs);
   std::vector<GpuWork> work;
   for (std::size_t g = 0; g < programs.size(); ++g) work.push_back(scripts.work(g));

@@ -30,8 +30,8 @@ double stream_rate(const char* system, std::uint32_t reads, std::uint32_t writes
   const GpuSpec spec = preset_system(system).gpu;
   Program program;
   program.priorities = {0};
-  program.ops.resize(2);
-  for (ProgramOp& op : program.ops) op.kernel = streaming(reads, writes);
+  program.ops.edit().resize(2);
+  for (ProgramOp& op : program.ops.edit()) op.kernel = streaming(reads, writes);
   GpuWork work;
   work.program = &program;
   work.scripts = {nullptr, nullptr};
@@ -83,13 +83,13 @@ Latencies latencies(GpuSpec spec) {
   spec.compute_unit.tlb_entries = 0;
   Program program;
   program.priorities = {0};
-  program.ops.resize(3);
-  for (ProgramOp& op : program.ops) {
+  program.ops.edit().resize(3);
+  for (ProgramOp& op : program.ops.edit()) {
     op.kernel.shape.grid = {1, 1, 1};
     op.kernel.shape.block = {32, 1, 1};
     op.kernel.reads = {{.base = kBase, .bytes_per_block = 128}};
   }
-  program.ops.back().kernel.reads.clear();
+  program.ops.edit().back().kernel.reads.clear();
   GpuWork work;
   work.program = &program;
   work.scripts.assign(3, nullptr);

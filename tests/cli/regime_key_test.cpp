@@ -19,7 +19,7 @@ Program two_kernels(std::uint64_t base) {
   Program program;
   program.priorities = {0, 0};
   for (std::uint64_t i = 0; i < 2; ++i) {
-    ProgramOp& op = program.ops.emplace_back();
+    ProgramOp& op = program.ops.edit().emplace_back();
     op.name = "kernel";
     op.kernel.shape.grid = {64, 1, 1};
     op.kernel.shape.block = {128, 1, 1};
@@ -37,7 +37,7 @@ TEST(RegimeKeys, AddressesCountAsTheyRelate) {
   const RunConfig config = config_with("");
   EXPECT_EQ(key_of(config, two_kernels(0)), key_of(config, two_kernels(1 << 30)));
   Program apart = two_kernels(0);
-  apart.ops[1].kernel.reads[0].base = 1 << 30;  // not what the first kernel wrote
+  apart.ops.edit()[1].kernel.reads[0].base = 1 << 30;  // not what the first kernel wrote
   EXPECT_NE(key_of(config, apart), key_of(config, two_kernels(0)));
 }
 
@@ -45,10 +45,10 @@ TEST(RegimeKeys, WhatAKernelDoesIsInItsName) {
   const RunConfig config = config_with("");
   const std::string key = key_of(config, two_kernels(0));
   Program longer = two_kernels(0);
-  longer.ops[1].kernel.flops[0] = 1e6;
+  longer.ops.edit()[1].kernel.flops[0] = 1e6;
   EXPECT_NE(key_of(config, longer), key);
   Program before = two_kernels(0);
-  before.ops[0].kernel.shape.grid = {32, 1, 1};  // of which the L2 still holds something
+  before.ops.edit()[0].kernel.shape.grid = {32, 1, 1};  // of which the L2 still holds something
   EXPECT_NE(key_of(config, before), key);
 }
 
@@ -83,7 +83,7 @@ TEST(RegimeKeys, WhenOperationsArriveAndWhatFollowsIsInNamesOfStretches) {
   const std::string followed = stretch_of(config, program);
   EXPECT_NE(followed, key);
   EXPECT_NE(stretch_of(config, program, 0, 500), followed);
-  program.ops.back().waits = {OpId{1}};
+  program.ops.edit().back().waits = {OpId{1}};
   EXPECT_NE(stretch_of(config, program), followed);
 }
 

@@ -176,7 +176,7 @@ TEST_F(Sampled, ANodeStandsForTwoWhereSomeCollectivesNeedAllOfIt) {
   expect_near(sampled, cycle, "/iteration/backward_s", 0.03);
 }
 
-// Rails meet in spine switches that many nodes share; a ring stays on its rail.
+// Packets of all pairs meet before NICs, which few GPUs do not know; a ring stays on its rail.
 TEST_F(Sampled, NodesAreSimulatedOneByOneWhereTheyMayContend) {
   for (const bool all_pairs : {false, true}) {
     const std::string config =
@@ -187,7 +187,7 @@ TEST_F(Sampled, NodesAreSimulatedOneByOneWhereTheyMayContend) {
         R"(}, "all_reduce": {"channels": 4, "algorithm": "auto", "protocol": "Simple"}})";
     const Json sampled =
         run(config, all_pairs ? "--fidelity sampled" : "--fidelity sampled --set all_reduce.algorithm=ring");
-    EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(all_pairs ? "rails meet in spine switches" : "One GPU stands"));
+    EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(all_pairs ? "packets of many GPUs meet" : "One GPU stands"));
   }
 }
 

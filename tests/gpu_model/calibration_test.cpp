@@ -93,7 +93,7 @@ TEST(KernelsAlone, AreTheSameForAnyNumberOfThreads) {
 TEST(KernelsAlone, OfTheFirstIterationDoNotDependOnLaterOnes) {
   const Program both = two_iterations();
   Program first = both;
-  first.ops.resize(both.ops.size() / 2);
+  first.ops.edit().resize(both.ops.size() / 2);
   first.iterations = 1;
   std::int64_t transactions = 0;
   const auto all = run_kernels_alone({&both, 1}, small_gpu(), 1, {}, transactions).front();
@@ -118,15 +118,15 @@ TEST(KernelsAlone, OfSeveralProgramsAreWhatEachFinds) {
 
 TEST(KernelsAlone, ArePassedOnceWhereAllGpusHaveTheSame) {
   std::vector<Program> programs{two_iterations(), two_iterations()};
-  programs[1].ops.front().start_delay = microseconds(3);  // late, but with the same kernels
+  programs[1].ops.edit().front().start_delay = microseconds(3);  // late, but with the same kernels
   EXPECT_EQ(distinct_kernels(programs).size(), 1U);
-  programs[1].ops.front().measured_alone += microseconds(1);
+  programs[1].ops.edit().front().measured_alone += microseconds(1);
   EXPECT_EQ(distinct_kernels(programs).size(), 2U);
 }
 
 TEST(KernelsAlone, SummaryCountsWhatWasMissed) {
   Program program = program_of({streaming(64, 50), streaming(64, 0), streaming(1024, 0.01)});
-  program.ops[2].name = "the worst";
+  program.ops.edit()[2].name = "the worst";
   std::int64_t transactions = 0;
   const CalibrationSummary summary =
       summarise({&program, 1}, run_kernels_alone({&program, 1}, small_gpu(), 1, {}, transactions));
@@ -139,7 +139,7 @@ TEST(KernelsAlone, SummaryCountsWhatWasMissed) {
 
 TEST(KernelsAlone, PassOnWhatIsWrongWithAKernel) {
   Program program = program_of({streaming(4, 5)});
-  program.ops.front().kernel.shape.registers_per_thread = 1 << 20;
+  program.ops.edit().front().kernel.shape.registers_per_thread = 1 << 20;
   std::int64_t transactions = 0;
   EXPECT_THROW(static_cast<void>(run_kernels_alone({&program, 1}, small_gpu(), 2, {}, transactions)),
                std::runtime_error);

@@ -123,7 +123,7 @@ TEST(DataParallel, RepeatsTheStepWithRunningSequences) {
   const auto programs = data_parallel(chain({512, 512}), {2, true, Bytes(512), Bytes(512), 3});
   std::vector<std::uint32_t> sequences, iterations;
   for (const ProgramOp& op : programs.at(0).ops) {
-    for (const OpId wait : op.waits) EXPECT_LT(wait.value, &op - programs[0].ops.data());
+    for (const OpId wait : op.waits) EXPECT_LT(wait.value, &op - &programs[0].ops.front());
     if (op.kind != ProgramOpKind::collective) continue;
     sequences.push_back(op.collective.sequence);
     iterations.push_back(op.iteration);

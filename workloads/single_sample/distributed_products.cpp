@@ -197,14 +197,18 @@ TensorId product_tn(TrainingStep& step, const SampleSplit& split, const Stack& a
                 whole(step, result));
     return result;
   }
+  OpId last;
   for (std::int64_t n = 0; n < ranks; ++n) {
     const bool keeps = n == split.rank;
     const TensorId part = step.activation("tn_part", own);
     const TensorId sum =
         keeps ? result : step.temporary("tn_sum", own * step.precision().element_bytes, MemoryClass::communication);
     product(step, "tn", block_of_a(n), b, beside(part, rows, b.count, b.columns), {true, false, 1, false});
-    communicate(step, "tn_all_reduce", CollectiveKind::all_reduce, split.gpus, whole(step, part), whole(step, sum));
+    last = communicate(step, "tn_all_reduce", CollectiveKind::all_reduce, split.gpus, whole(step, part),
+                       whole(step, sum));
   }
+  // All sums are waited for at the end: whoever keeps an early one would wait for the others in the next collective.
+  step.graph().wait_also(result, last);
   return result;
 }
 

@@ -1,0 +1,19 @@
+// Whether GPUs execute the same.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/program.h"
+
+namespace weft {
+
+// How programs are alike: operation by operation the same but for the GPU, and perhaps for where buffers lie, as where
+// each rank keeps another part of what all get. That decides only what the L2 holds.
+struct ProgramLikeness {
+  std::string why_not;  // in words; empty: they are alike
+  bool at_other_addresses = false;
+};
+[[nodiscard]] ProgramLikeness compare_programs(const std::vector<Program>& programs);
+
+}  // namespace weft
