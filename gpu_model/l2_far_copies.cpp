@@ -34,13 +34,10 @@ void L2Cache::read_far(Place at, const Lines& lines, std::uint32_t from, std::ui
     slice.free = start + line_time_ * kChunkLines;
   };
   // All lines of a chunk: most often all have copies, or none has.
-  if (is_whole(lines, from, to, spacing)) {
-    const L2Tags::Address first = copies.address(copy_of(at).slice, copy_of(at).line);
-    L2Tags::Address other = first;
+  if (copies.holds_chunks() && is_whole(lines, from, to, spacing)) {
     std::uint32_t found = 0;
     bool valid = true;
-    for (std::uint32_t i = 0; i < kChunkLines; ++i, ++other.lane) {
-      const L2Tags::Way* const way = copies.find(other);
+    for (const L2Tags::Way* const way : copies.find_chunk(copies.address(copy_of(at).slice, copy_of(at).line))) {
       if (way == nullptr) continue;
       ++found;
       valid = valid && L2Tags::valid(*way) == 15;
@@ -114,6 +111,13 @@ void L2Cache::drop_copies(Place at, const Lines& lines, std::uint32_t from, std:
     if (!of.much_used()) continue;
     Place copy = copy_of(at);
     L2Tags::Address address = of.address(copy.slice, copy.line);
+    if (of.holds_chunks() && to - from == kChunkLines && sectors_of(lines, from) == 15 &&
+        sectors_of(lines, to - 1) == 15) {
+      for (L2Tags::Way* const way : of.find_chunk(address)) {
+        if (way != nullptr) *way &= ~L2Tags::kValid;
+      }
+      continue;
+    }
     for (std::uint32_t i = from; i < to; ++i, ++copy.line) {
       if (i != from) of.next(address, copy.slice, copy.line);
       if (L2Tags::Way* const way = of.find(address); way != nullptr) *way &= ~(sectors_of(lines, i) << 4);

@@ -10,6 +10,7 @@ namespace weft {
 
 namespace {
 constexpr std::uint32_t kMostDoublings = 6;  // from the first sets to all
+constexpr std::uint64_t kAllTrees = ~std::uint64_t{0};
 
 std::uint32_t log2_floor(std::uint32_t n) { return static_cast<std::uint32_t>(std::bit_width(n)) - 1; }
 std::uint32_t line_bits(std::int64_t lines) {
@@ -101,15 +102,32 @@ L2Tags::Inserted L2Tags::insert(Address& at, std::uint32_t slice, std::uint32_t 
   }
 }
 
+std::array<L2Tags::Way*, L2Tags::kLanes> L2Tags::find_chunk(const Address& at) {
+  Group& group = groups_of_sets_[at.group];
+  const Lanes match = ways_of(group, at.tag);
+  std::array<Way*, kLanes> found{};
+  if (!any(match)) return found;
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    if (match[lane] != 0) found[lane] = lane_of(group.ways[match[lane] - 1], lane);
+  }
+  if (!any(match ^ match[0])) {
+    use(group.trees, match[0] - 1, kAllTrees);
+    return found;
+  }
+  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+    if (match[lane] != 0) use(group.trees, match[lane] - 1, lane_bits(lane));
+  }
+  return found;
+}
+
 L2Tags::Row L2Tags::row(const Address& at) {
-  if (chunk_mask_ + 1 != kLanes) return {};
-  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  if (!holds_chunks()) return {};
   Group& group = groups_of_sets_[at.group];
   const Lanes match = ways_of(group, at.tag);
   const std::uint32_t number = match[0];
   if (any(match ^ number)) return {};
   if (number != 0) {
-    use(group.trees, number - 1, kAll);
+    use(group.trees, number - 1, kAllTrees);
     return {&group.ways[number - 1], true, Lanes{}};
   }
   const std::uint32_t tree = tree_of(group.trees, 0);
@@ -120,7 +138,7 @@ L2Tags::Row L2Tags::row(const Address& at) {
   const bool full = (tree & kFull) != 0;
   if (full ? groups_ < most_groups_ : any(evicted)) return {};
   held = Lanes{} + (at.tag << kTagShift);
-  use(group.trees, way, kAll);
+  use(group.trees, way, kAllTrees);
   return {&held, false, evicted};
 }
 

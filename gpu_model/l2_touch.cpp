@@ -20,32 +20,42 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, bool written, bool by_all) {
     *way |= sectors << 4;
     if (written) *way = (*way & ~L2Tags::kCommunication) | sectors | owner;
   };
-  for (std::uint32_t from = 0; from < lines.count;) {
-    const Place at = place(lines.first + from);
-    const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
-    if (written && far_copies_) drop_copies(at, lines, from, to);
-    const bool all_sectors = sectors_of(lines, from) == 15 && sectors_of(lines, to - 1) == 15;
-    L2Tags::Row row;
-    if (to - from == kChunkLines && all_sectors) row = all.row(all.address(at.slice, at.line));
-    if (row.ways != nullptr) {
+  // All lines of a chunk, if they can be told at once.
+  const auto touch_chunk = [&](Place at, bool home) {
+    const L2Tags::Row row = all.row(all.address(at.slice, at.line));
+    if (row.ways == nullptr) return false;
+    if (const L2Tags::Lanes missing = ~*row.ways & L2Tags::kValid; home && !written && L2Tags::any(missing)) {
+      for (std::uint32_t lane = 0; lane < kChunkLines; ++lane) fetched += kSectorCount[L2Tags::valid(missing[lane])];
+    }
+    if (L2Tags::any(row.evicted & L2Tags::kDirty)) {
       for (std::uint32_t lane = 0; lane < kChunkLines; ++lane) {
-        if (!written) fetched += kSectorCount[15 & ~L2Tags::valid((*row.ways)[lane])];
         written_back += kSectorCount[L2Tags::dirty(row.evicted[lane])];
       }
-      *row.ways |= L2Tags::kValid;
-      if (written) *row.ways = (*row.ways & ~L2Tags::kCommunication) | (L2Tags::kDirty | owner);
-    } else {
+    }
+    *row.ways |= L2Tags::kValid;
+    if (written) *row.ways = (*row.ways & ~L2Tags::kCommunication) | (L2Tags::kDirty | owner);
+    return true;
+  };
+  Place at = place(lines.first);
+  for (std::uint32_t from = 0; from < lines.count;) {
+    const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
+    const Place next = place(lines.first + to);
+    if (to < lines.count) all.prefetch(next.slice, next.line);
+    if (written && far_copies_) drop_copies(at, lines, from, to);
+    const bool whole = to - from == kChunkLines && sectors_of(lines, from) == 15 && sectors_of(lines, to - 1) == 15;
+    if (!whole || !touch_chunk(at, true)) {
       for (std::uint32_t i = from; i < to; ++i) touch_line({at.slice, at.line + i - from}, sectors_of(lines, i), true);
     }
     // Where it is not known which half a unit belongs to: every second chunk is read from the other one.
     const bool far = lines.partition == kNoPartition ? (at.line >> kChunkShift) % 2 == 1 : is_far(at, lines);
     if (!written && (by_all || far) && keeps_copies(lines.communication)) {
-      for (std::uint32_t i = from; i < to; ++i) {
-        const Place copy = copy_of(at);
-        touch_line({copy.slice, copy.line + i - from}, 15, false);
+      const Place copy = copy_of(at);
+      if (to - from < kChunkLines || !touch_chunk(copy, false)) {
+        for (std::uint32_t i = from; i < to; ++i) touch_line({copy.slice, copy.line + i - from}, 15, false);
       }
     }
     from = to;
+    at = next;
   }
   return {std::int64_t{fetched} * kSectorBytes, std::int64_t{written_back} * kSectorBytes};
 }
