@@ -16,7 +16,7 @@ std::vector<Interval> intervals(const std::vector<OperationRecord>& operations, 
                                 const Filter& wanted) {
   std::vector<Interval> found;
   for (const OperationRecord& op : operations) {
-    if (op.gpu == gpu && wanted(op)) found.push_back({seconds(op.start_s), seconds(op.end_s)});
+    if (op.gpu == gpu && wanted(op)) found.push_back({seconds(op.start_s), seconds(op.end_s - op.early_s)});
   }
   return union_of(std::move(found));
 }

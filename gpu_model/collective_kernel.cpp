@@ -77,6 +77,14 @@ std::uint32_t filled_channels(std::int64_t bytes, std::uint32_t ranks, std::uint
   return static_cast<std::uint32_t>(divide_up(filled, orders.cycles()) * orders.cycles());
 }
 
+CollectiveDemand evened(const CollectiveDemand& demand, const CollectiveWish& wish) {
+  CollectiveDemand cut = demand;
+  if (wish.even_messages == nullptr) return cut;
+  const auto even = wish.even_messages->find(message_of(demand));
+  if (even != wish.even_messages->end()) cut.bytes = Bytes(even->second);
+  return cut;
+}
+
 // Of a registered block, two warps synchronise.
 std::uint32_t registered_warps(const InSwitchSpec& spec) { return spec.reduce_warps + 2 * spec.copy_warps - 2; }
 
@@ -114,14 +122,15 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     choice = choose(library, query, AllReduceAlgorithm::automatic, wish.protocol, wish.channels);
   }
   const ClockDomain clock(context.gpu->clock);
+  const CollectiveDemand cut = evened(demand, wish);
   Time start = library.base_latency;
   CollectivePlan plan;
   if (choice.algorithm == AllReduceAlgorithm::in_switch) {
     start = start + library.in_switch.start_latency;
     const bool fewer = registered && wish.channels == 0;
-    plan = plan_in_switch(context, demand, wish, registered,
-                          fewer ? library.in_switch.registered_channels : choice.channels,
-                          registered_warps(library.in_switch), first_flag);
+    plan =
+        plan_in_switch(context, cut, wish, registered, fewer ? library.in_switch.registered_channels : choice.channels,
+                       registered_warps(library.in_switch), first_flag);
   } else {
     const CollectiveAlgorithm algorithm = schedule_for(choice.algorithm, demand.kind);
     const bool is_ring = !user && algorithm == CollectiveAlgorithm::ring;
@@ -143,7 +152,7 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
         (algorithm == CollectiveAlgorithm::direct && has_block_a_peer(demand.kind, query.ranks, choice.channels));
     place.protocol = protocol_shape(library, choice.protocol, slices);
     if (is_ring && wish.alike_ranks && context.ring_orders && place.protocol.chunk_order == ChunkOrder::by_loop) {
-      choice.channels = std::min(choice.channels, filled_channels(demand.bytes.count(), query.ranks, choice.channels,
+      choice.channels = std::min(choice.channels, filled_channels(cut.bytes.count(), query.ranks, choice.channels,
                                                                   place.protocol.chunk_unit, *context.ring_orders));
     }
     place.fence = clock.to_subcycles(library.fence);
@@ -152,10 +161,10 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     place.registered = registered && is_ring && choice.protocol == CollectiveProtocol::simple;
     place.buffer_end = context.gpu->hbm.bytes;
     place.first_flag = first_flag;
-    const ScheduleRequest request = request_of(context, demand, wish, choice, place.protocol);
-    plan = plan_schedule(demand,
-                         user ? make_user_schedule(wish.user_algorithm, request) : make_schedule(algorithm, request),
-                         user ? wish.user_algorithm->name : to_string(algorithm), choice.protocol, std::move(place));
+    const ScheduleRequest request = request_of(context, cut, wish, choice, place.protocol);
+    plan =
+        plan_schedule(cut, user ? make_user_schedule(wish.user_algorithm, request) : make_schedule(algorithm, request),
+                      user ? wish.user_algorithm->name : to_string(algorithm), choice.protocol, std::move(place));
   }
   plan.fell_back = falls_back;
   for (ScriptedKernel& kernel : plan.ranks) {
@@ -211,6 +220,10 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
 }
 
 }  // namespace
+
+Message message_of(const CollectiveDemand& demand) {
+  return {demand.kind, demand.bytes.count(), demand.type, demand.distance, demand.group.size()};
+}
 
 std::int64_t reported_bytes(const CollectiveDemand& demand) {
   const auto ranks = static_cast<std::int64_t>(demand.group.size());

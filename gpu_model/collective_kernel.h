@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gpu_model/gpu_spec.h"
@@ -33,6 +35,13 @@ struct CollectivePlan {
 enum class Mover { compute_units, copy_engine, endpoint_engine, near_memory };
 [[nodiscard]] const char* to_string(Mover mover);
 
+// Messages, and of how many bytes they are when they are cut, so that all ranks have the same share: what the tuner
+// chooses is for what they are.
+using Message =  // bytes of a rank's input, distance, ranks
+    std::tuple<CollectiveKind, std::int64_t, DataType, std::uint32_t, std::size_t>;
+[[nodiscard]] Message message_of(const CollectiveDemand& demand);
+using EvenMessages = std::map<Message, std::int64_t>;
+
 // What the user asks for; the tuner chooses the rest.
 struct CollectiveWish {
   Mover mover = Mover::compute_units;
@@ -44,6 +53,8 @@ struct CollectiveWish {
   // So that some ranks can stand for all: cut finer than the library does, for equal shares, and trees of more than two
   // nodes without a root.
   bool alike_ranks = false;
+  std::shared_ptr<const EvenMessages> even_messages =
+      nullptr;              // of alike ranks; those that are missing stay as they are
   std::uint32_t grain = 1;  // lines of the memory that each of its lines stands for (coarse_programs.h)
   // Of a file: for collectives of its kind and number of ranks, before `algorithm`.
   std::shared_ptr<const UserAlgorithm> user_algorithm = nullptr;

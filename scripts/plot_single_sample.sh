@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The pictures of configs/sweeps/single_sample.json and single_sample_systems.json in docs/tutorial.md: throughput, exposed
-# communication and peak memory over the length of the sequence, a curve for each scheme; a row for each system, where
-# there are several, and dashed with a reducing switch, where some points have one. Needs gnuplot.
+# The pictures of configs/sweeps/single_sample*.json in docs/tutorial.md: throughput, exposed communication and peak memory
+# over the length of the sequence, or over GPUs where it has one length; a curve for each scheme; a row for each system,
+# where there are several, and dashed with a reducing switch, where some points have one. Needs gnuplot.
 #
 #   scripts/plot_single_sample.sh out/single_sample/results.csv docs/images/single-sample.svg
 set -euo pipefail
@@ -14,9 +14,13 @@ values() {  # of a column, in the order of the table; without it, one that is ev
   awk -F, -v c="${1:-0}" 'NR > 1 { v = c ? $c : "all" } NR > 1 && !seen[v]++ { print v }' "$results"
 }
 system=$(column system) switch=$(column switch_reduce)
+over='sequence, Ki tokens' unit=1024
+if [ "$(values "$length" | wc -l)" = 1 ]; then
+  over=GPUs unit=1 length=$(column gpus) system=""
+fi
 rows() {  # of a system, a scheme and a switch: length and metric
   awk -F, -v y="$1" -v s="$2" -v w="$3" -v c="$(column "$4")" -v f="$5" -v cy="${system:-0}" -v cw="${switch:-0}" \
-    "\$$scheme == s && (!cy || \$cy == y) && (!cw || \$cw == w) && \$$status == \"ok\" { print \$$length / 1024, \$c * f }" \
+    "\$$scheme == s && (!cy || \$cy == y) && (!cw || \$cw == w) && \$$status == \"ok\" { print \$$length / $unit, \$c * f }" \
     "$results" | sort -g
 }
 schemes=$(values "$scheme") systems=$(values "$system") switches=$(values "$switch")
@@ -25,7 +29,7 @@ count=$(wc -w <<<"$systems")
 
 {
   echo "set terminal svg size 1200,$((60 + 370 * count)) font 'sans-serif,12' background 'white'; set output '$2'"
-  echo "set multiplot layout $count,3; set logscale x 2; set grid ytics lc '#dddddd'; set xlabel 'sequence, Ki tokens'"
+  echo "set multiplot layout $count,3; set logscale x 2; set grid ytics lc '#dddddd'; set xlabel '$over'"
   echo "set offsets 0, 0, graph 0.05, 0; set yrange [0:*]"
   row=0
   for of in $systems; do

@@ -50,15 +50,22 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
   Regime regime;
   const Gpu& gpu = machine.gpu(0);
   for (std::uint32_t i = from.first.value; i < end; ++i) {
-    SubCycle last = gpu.times()[i].end;
-    if (last < 0 || had_ended(program, from, i)) {
-      regime.operations.push_back({-1, {}});
+    const OpTimes& first = gpu.times()[i];
+    if (first.end < 0 || had_ended(program, from, i)) {
+      regime.operations.push_back({.duration = -1, .ledger = {}});
       continue;
     }
+    Regime::Operation op{.duration = first.end - first.start, .ledger = gpu.ledger(OpId{i})};
     if (program.ops[i].kind == ProgramOpKind::collective) {
-      for (std::size_t g = 1; g < machine.gpus(); ++g) last = std::max(last, machine.gpu(g).times()[i].end);
+      SubCycle all = 0;
+      for (std::size_t g = 0; g < machine.gpus(); ++g) {
+        const OpTimes& times = machine.gpu(g).times()[i];
+        op.duration = std::max(op.duration, times.end - first.start);
+        all += times.end - times.start;
+      }
+      op.early = op.duration - all / static_cast<SubCycle>(machine.gpus());
     }
-    regime.operations.push_back({last - gpu.times()[i].start, gpu.ledger(OpId{i})});
+    regime.operations.push_back(op);
   }
   const HbmBytes hbm = gpu.hbm_bytes();
   const GpuProgress& left_out = gpu.skipped();

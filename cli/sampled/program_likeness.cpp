@@ -12,12 +12,13 @@ namespace {
 
 bool in_place(const CollectiveDemand& demand) { return demand.send_address == demand.receive_address; }
 
+// In groups of as many, which may be others.
 bool same(const CollectiveDemand& a, const CollectiveDemand& b) {
-  return a.kind == b.kind && a.bytes == b.bytes && a.type == b.type && a.group == b.group && a.root == b.root &&
-         a.distance == b.distance && a.sequence == b.sequence && in_place(a) == in_place(b);
+  return a.kind == b.kind && a.bytes == b.bytes && a.type == b.type && a.group.size() == b.group.size() &&
+         a.root == b.root && a.distance == b.distance && a.sequence == b.sequence && in_place(a) == in_place(b);
 }
 
-// But for where buffers lie.
+// But for where buffers lie, and who else is in a collective.
 bool same(const ProgramOp& a, const ProgramOp& b) {
   return a.kind == b.kind && a.fused == b.fused && a.stream == b.stream && a.waits == b.waits &&
          a.host_delay == b.host_delay && a.start_delay == b.start_delay && same(a.collective, b.collective) &&

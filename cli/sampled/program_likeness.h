@@ -8,8 +8,9 @@
 
 namespace weft {
 
-// How programs are alike: operation by operation the same but for the GPU, and perhaps for where buffers lie, as where
-// each rank keeps another part of what all get. That decides only what the L2 holds.
+// How programs are alike: operation by operation the same but for the GPU, for who else is in the groups of
+// collectives, which are as large, and perhaps for where buffers lie, as where each rank keeps another part of what all
+// get. That decides only what the L2 holds.
 struct ProgramLikeness {
   std::string why_not;  // in words; empty: they are alike
   bool at_other_addresses = false;

@@ -134,6 +134,9 @@ void describe(const ProgramOp& op, bool communicates, Text& text) {
       if (!communicates) return;
       text.add(op.collective.kind, op.collective.bytes.count(), op.collective.type, op.collective.root,
                op.collective.distance, op.collective.group.size());
+      if (op.collective.group.back().value >= op.collective.group.size()) {  // not the first so many
+        for (const GpuId member : op.collective.group) text.add(member.value);
+      }
       return;
     case ProgramOpKind::copy:
       text.add(op.copy.bytes.count(), op.copy.to_device);

@@ -113,7 +113,7 @@ Regime RegimeLab::kernel(OpId op) {
   flow_done_ = done;
   const OpTimes& times = flow_->times()[op.value];
   Regime regime;
-  regime.operations.push_back({times.end - times.start, {}});
+  regime.operations.push_back({.duration = times.end - times.start, .ledger = {}});
   regime.hbm_read_bytes = moved.hbm_read_bytes;
   regime.hbm_write_bytes = moved.hbm_write_bytes;
   regime.unit_seconds_compute = moved.unit_seconds_compute;
@@ -252,7 +252,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   SubCycle last = 0;
   for (std::uint32_t i = state.first.value; i < to.end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
   double scatter = grain > 1 ? kGrainScatter : 0;
-  if (scripts_ != nullptr) scatter += (alone ? *alone : at_grain(grain)).folded->scatter();
+  if (scripts_ != nullptr) scatter += (alone ? *alone : at_grain(grain)).folded->scatter(state.first.value, to.end);
   regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(last));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
   keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);

@@ -23,6 +23,7 @@ std::vector<OperationRecord> operations_of(const Program& program, const std::ve
     const ProgramOp& op = program.ops[o];
     if (op.kind == ProgramOpKind::host_wait) continue;
     OperationRecord record = recorded(op, o, timeline.times()[o], timeline.clock());
+    record.early_s = at(timeline.early(o));
     if (op.kind == ProgramOpKind::kernel) {
       const OpTimes& undisturbed = quiet.times()[o];
       record.undisturbed_s = at(undisturbed.end - undisturbed.start);

@@ -31,6 +31,7 @@ SampledTimeline::SampledTimeline(const RunConfig& config, const Program& program
       graph_node_(config.host.cuda_graph ? clock_.to_subcycles(config.system.gpu.launch.graph_node) : device_latency_),
       host_to_device_(clock_.to_subcycles(config.system.gpu.launch.host_to_device)),
       durations_(program.ops.size(), -1),
+      early_(program.ops.size(), 0),
       arrivals_(program.ops.size(), -1),
       has_arrived_(program.ops.size(), false),
       streams_(program.priorities.size()),
@@ -250,6 +251,7 @@ void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle 
   for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
     if (regime.operations[i].duration < 0) continue;  // not of this stretch
     durations_[first + i] = regime.operations[i].duration;
+    early_[first + i] = regime.operations[i].early;
     ledgers_[first + i] = regime.operations[i].ledger;
     longest = std::max(longest, regime.operations[i].duration);
     if (program_->ops[first + i].kind != ProgramOpKind::host_wait) ++running_;

@@ -22,6 +22,8 @@ class SampledTimeline {
   void run(const std::function<void(double)>& progress);
 
   [[nodiscard]] const std::vector<OpTimes>& times() const { return frontend_.all_times(); }
+  // By so much GPUs are through an operation before its end, that of the last one, in the mean.
+  [[nodiscard]] SubCycle early(std::size_t op) const { return early_[op]; }
   [[nodiscard]] const KernelLedger& ledger(std::size_t op) const { return ledgers_[op]; }
   [[nodiscard]] const ClockDomain& clock() const { return clock_; }
   [[nodiscard]] SubCycle end() const { return end_; }
@@ -72,6 +74,7 @@ class SampledTimeline {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t pushed_ = 0;
   std::vector<SubCycle> durations_;  // by op, -1: not known yet
+  std::vector<SubCycle> early_;      // by op
   std::vector<SubCycle> arrivals_;   // by op, -1: not issued yet
   std::vector<bool> has_arrived_;
   std::vector<std::vector<std::uint32_t>> streams_;  // operations of each

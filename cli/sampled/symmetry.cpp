@@ -6,9 +6,9 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <set>
-#include <tuple>
 
 #include "cli/sampled/node_symmetry.h"
 #include "gpu_model/folded_programs.h"
@@ -18,10 +18,13 @@ namespace weft {
 
 namespace {
 
-// How far apart collectives between nodes are that some GPUs stand for, one standard deviation (docs/validation.md): by
-// trees in which all nodes are alike, and of all pairs.
+// How far off collectives are that some GPUs stand for, one standard deviation (docs/validation.md): between nodes by
+// trees in which all nodes are alike, and of all pairs; where LL and LL128 cut unevenly by the library; all others.
 constexpr double kTreeScatter = 0.035;
 constexpr double kPairsScatter = 0.02;
+constexpr double kUnevenScatter = 0.025;
+constexpr double kFoldedScatter = 0.005;
+constexpr double kUneven = 1.05;  // of the fullest block, as a share of the mean
 
 // Shares are multiples of one of these, so that they begin with a line: 1920 where lines hold 120 B of data.
 constexpr std::int64_t kChunkUnits[] = {128, 1920, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
@@ -39,12 +42,30 @@ std::set<std::int64_t> even_messages(std::int64_t bytes, std::int64_t ranks, std
   return found;
 }
 
-// What others do of it besides is not asked for.
-Program collectives_of(const Program& program) {
+// What one of the others does of it besides is not asked for.
+Program collectives_of(const Program& program, GpuId gpu) {
   Program only{.ops = {}, .priorities = program.priorities, .memory = {}};
-  std::ranges::copy_if(program.ops, std::back_inserter(only.ops),
-                       [](const ProgramOp& op) { return op.kind == ProgramOpKind::collective; });
+  std::ranges::copy_if(program.ops, std::back_inserter(only.ops), [&](const ProgramOp& op) {
+    return op.kind == ProgramOpKind::collective && std::ranges::binary_search(op.collective.group, gpu);
+  });
   return only;
+}
+
+// Behind one level of switches any group of some GPUs is worth the first so many. Groups that were others are one then,
+// so its collectives are counted anew.
+Program with_first_groups(Program program, std::size_t gpus) {
+  const auto is_of_some = [&](const ProgramOp& op) {
+    return op.kind == ProgramOpKind::collective && op.collective.group.size() < gpus;
+  };
+  if (std::ranges::none_of(program.ops, is_of_some)) return program;
+  std::map<std::size_t, std::uint32_t> sequences;
+  for (ProgramOp& op : program.ops.edit()) {
+    if (!is_of_some(op)) continue;
+    const std::size_t ranks = op.collective.group.size();
+    op.collective.group = GpuGroup::first(static_cast<std::uint32_t>(ranks));
+    op.collective.sequence = sequences[ranks]++;
+  }
+  return program;
 }
 
 // Where the others will not run: kernels that nobody starts.
@@ -85,30 +106,32 @@ double fullest_block(const CollectivePlan& plan) {
 struct Evened {
   std::int64_t bytes = 0;
   RankSymmetry by;
-  bool many_pairs = false;
+  double scatter = kFoldedScatter;
 };
+
+bool by_alike_trees(const RankSymmetry& by) { return by.two_trees && has_alike_trees(by.ranks / by.per_node); }
+
 std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const std::vector<RankSymmetry>& ways,
                              std::string& why_not) {
-  std::vector<Program> one(op.collective.group.size());
+  const auto ranks = static_cast<std::uint32_t>(op.collective.group.size());
+  std::vector<Program> one(config.gpus);
   ProgramOp only = op;
   only.waits.clear();
   only.stream = StreamId{0};
   only.collective.sequence = 0;
-  const auto plan_of = [&](std::int64_t bytes, const auto& use) {
-    only.collective.bytes = Bytes(bytes);
-    std::ranges::fill(one, Program{.ops = {only}, .priorities = {0}, .memory = {}});
-    const Scripts scripts(config, one);
-    return use(scripts.collectives().front().plan);
-  };
+  std::fill_n(one.begin(), ranks, Program{.ops = {only}, .priorities = {0}, .memory = {}});
   const std::int64_t bytes = op.collective.bytes.count();
   RunConfig uneven = config;
   uneven.collective.alike_ranks = false;
-  std::ranges::fill(one, Program{.ops = {only}, .priorities = {0}, .memory = {}});
   const Scripts as_cut(uneven, one);
   const CollectivePlan& real = as_cut.collectives().front().plan;
   bool many_pairs = false;
+  RunConfig cut_evenly = config;
+  const bool flagged = real.protocol != to_string(CollectiveProtocol::simple);
+  const double fullest = flagged ? fullest_block(real) : 1;
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
-    for (const RankSymmetry& by : ways) {
+    for (RankSymmetry by : ways) {
+      if (ranks < config.gpus) by = {.ranks = ranks, .per_node = ranks};
       const auto folded = plan.ranks.empty() ? std::nullopt : fold_ranks(plan.ranks, by);
       if (!folded) continue;
       const std::string why = why_nodes_differ(config.system.network, by.ranks, *folded);
@@ -119,21 +142,23 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     return std::nullopt;
   };
   const auto nearest = [&](std::int64_t wished) -> std::optional<Evened> {
-    const auto ranks = static_cast<std::int64_t>(one.size());
     for (const std::int64_t even : even_messages(wished, ranks, std::max(1U, real.channels))) {
-      const auto by = plan_of(even, [&](const CollectivePlan& plan) {
-        const bool alike = wished == bytes || (plan.protocol == real.protocol && plan.channels == real.channels);
-        return alike ? way_of(plan) : std::nullopt;
-      });
-      if (by) return Evened{even, *by, many_pairs};
+      cut_evenly.collective.even_messages =
+          std::make_shared<const EvenMessages>(EvenMessages{{message_of(op.collective), even}});
+      const Scripts scripts(cut_evenly, one);
+      const auto by = way_of(scripts.collectives().front().plan);
+      if (!by) continue;
+      Evened evened{even, *by};
+      if (fullest > kUneven) evened.scatter = kUnevenScatter;
+      if (many_pairs) evened.scatter = std::max(evened.scatter, kPairsScatter);
+      if (by_alike_trees(*by)) evened.scatter = std::max(evened.scatter, kTreeScatter);
+      return evened;
     }
     return std::nullopt;
   };
   // Blocks of LL and LL128 take as long as their own share of the message takes, the fullest one longest: all get that.
   std::optional<Evened> found;
-  if (real.protocol != to_string(CollectiveProtocol::simple)) {
-    found = nearest(std::llround(static_cast<double>(bytes) * fullest_block(real)));
-  }
+  if (flagged) found = nearest(std::llround(static_cast<double>(bytes) * fullest));
   if (!found) found = nearest(bytes);
   if (!found && why_not.empty()) {
     why_not = fmt::format("the ranks of {} do different things by {}", op.name, real.algorithm);
@@ -165,7 +190,9 @@ FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>
     why_not_ = "engines move the data";
   } else {
     programs_.push_back(only ? with_one_collective(programs.front(), *only) : programs.front());
-    programs_.resize(gpus, collectives_of(programs_.front()));
+    if (!network.cluster) programs_.front() = with_first_groups(std::move(programs_.front()), gpus);
+    programs_.resize(gpus);
+    keep_collectives();
     for (const auto& ways : symmetries(network, gpus)) {
       why_not_.clear();
       round_messages(ways);
@@ -178,34 +205,44 @@ FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>
   }
 }
 
+// Of the GPUs behind the first one.
+void FoldedMachine::keep_collectives() {
+  const SharedList<ProgramOp>& ops = programs_.front().ops;
+  const bool all_alike = std::ranges::all_of(ops, [&](const ProgramOp& op) {
+    return op.kind != ProgramOpKind::collective || op.collective.group.size() == programs_.size();
+  });
+  for (std::size_t g = 1; g < programs_.size(); ++g) {
+    const bool as_before = all_alike && g > 1;
+    programs_[g] = as_before ? programs_[1] : collectives_of(programs_.front(), GpuId{static_cast<std::uint32_t>(g)});
+  }
+}
+
 void FoldedMachine::round_messages(const std::vector<RankSymmetry>& ways) {
-  std::map<std::tuple<CollectiveKind, std::int64_t, DataType, std::uint32_t>, std::optional<Evened>> known;
+  std::map<Message, std::optional<Evened>> known;
+  EvenMessages even;
   std::vector<Evened> found;
   for (const ProgramOp& op : programs_.front().ops) {
     if (op.kind != ProgramOpKind::collective) continue;
-    if (op.collective.group.size() != programs_.size()) {
+    if (op.collective.group.size() != programs_.size() && config_.system.network.cluster) {
       why_not_ = fmt::format("{} is of some GPUs only", op.name);
       return;
     }
-    const CollectiveDemand& demand = op.collective;
-    const auto key = std::tuple(demand.kind, demand.bytes.count(), demand.type, demand.distance);
+    const Message key = message_of(op.collective);
     auto at = known.find(key);
     if (at == known.end()) at = known.emplace(key, evened(config_, op, ways, why_not_)).first;
     if (!at->second) return;
     why_not_.clear();
     found.push_back(*at->second);
+    even[key] = at->second->bytes;
   }
   ways_.clear();
+  scatters_.clear();
   for (const Evened& evened : found) {
     ways_.push_back(evened.by);
-    many_pairs_ = many_pairs_ || evened.many_pairs;
+    scatters_.push_back(evened.scatter);
   }
   standing_ = ways.front().standing;
-  auto next = found.begin();
-  for (ProgramOp& op : programs_.front().ops.edit()) {
-    if (op.kind == ProgramOpKind::collective) op.collective.bytes = Bytes(next++->bytes);
-  }
-  std::fill(programs_.begin() + 1, programs_.end(), collectives_of(programs_.front()));
+  config_.collective.even_messages = std::make_shared<const EvenMessages>(std::move(even));
 }
 
 void FoldedMachine::fold_collectives() {
@@ -236,13 +273,17 @@ void FoldedMachine::fold_collectives() {
   }
 }
 
-bool FoldedMachine::has_alike_trees() const {
-  return std::ranges::any_of(
-      ways_, [](const RankSymmetry& by) { return by.two_trees && weft::has_alike_trees(by.ranks / by.per_node); });
-}
+bool FoldedMachine::has_alike_trees() const { return std::ranges::any_of(ways_, by_alike_trees); }
 
-double FoldedMachine::scatter() const {
-  return std::max(has_alike_trees() ? kTreeScatter : 0, many_pairs_ ? kPairsScatter : 0);
+double FoldedMachine::scatter(std::uint32_t from, std::uint32_t end) const {
+  double most = 0;
+  auto scatter = scatters_.begin();
+  for (std::uint32_t i = 0; i < end && scatter != scatters_.end(); ++i) {
+    if (programs_.front().ops[i].kind != ProgramOpKind::collective) continue;
+    if (i >= from) most = std::max(most, *scatter);
+    ++scatter;
+  }
+  return most;
 }
 
 GpuWork FoldedMachine::work(std::uint32_t gpu) const {

@@ -27,22 +27,24 @@ class FoldedMachine {
   [[nodiscard]] GpuWork work(std::uint32_t gpu) const;
   // Some collectives go by trees in which all nodes are alike (network/binary_tree.h), not by the library's.
   [[nodiscard]] bool has_alike_trees() const;
-  // How far what stands for others may be off for that, one standard deviation as a share of the time.
-  [[nodiscard]] double scatter() const;
+  // How far collectives of the operations [from, end) may be off because some GPUs stand for others, one standard
+  // deviation as a share of the time.
+  [[nodiscard]] double scatter(std::uint32_t from, std::uint32_t end) const;
   [[nodiscard]] const Scripts& scripts() const { return *scripts_; }
   [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
 
  private:
+  void keep_collectives();
   void round_messages(const std::vector<RankSymmetry>& ways);
   void fold_collectives();
 
-  RunConfig config_;               // scripts point into it
-  std::vector<Program> programs_;  // with rounded messages
+  RunConfig config_;  // scripts point into it
+  std::vector<Program> programs_;
   std::optional<Scripts> scripts_;
   std::deque<ScriptedKernel> kernels_;
   std::uint32_t standing_ = 1;
-  bool many_pairs_ = false;                                 // between nodes, of some collective
   std::vector<RankSymmetry> ways_;                          // by collective
+  std::vector<double> scatters_;                            // likewise
   std::vector<std::vector<const ScriptedKernel*>> folded_;  // by GPU and op
   std::vector<MulticastGroup> multicast_groups_;
   std::string why_not_;

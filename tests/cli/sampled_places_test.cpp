@@ -47,38 +47,93 @@ TEST(ProgramLikeness, CollectivesInPlaceAreNotThoseOfTwoBuffers) {
   EXPECT_NE(compare_programs({programs[0], other}).why_not, "");
 }
 
-TEST(SampledPlaces, OneGpuStandsForAllThatKeepDifferentParts) {
+struct Both {
+  Json cycle, sampled;
+};
+Both run_both(const std::string& config) {
+  setenv("WEFT_REGIMES", "", 1);
   const TemporaryFolder folder;
-  folder.write("e.json", kProducts);
+  folder.write("e.json", config);
   const auto run = [&](const char* fidelity) {
     const Ran ran = weft(std::string("run e.json --json --fidelity ") + fidelity, folder);
     EXPECT_EQ(ran.code, 0) << ran.errors;
     return parse_json(ran.output, "result");
   };
-  const Json cycle = run("cycle");
-  const Json sampled = run("sampled");
+  return {run("cycle"), run("sampled")};
+}
+double iteration(const Json& result, const char* what) { return result.at("iteration").at(what).get<double>(); }
+double collective_end(const Json& result) { return result.at("collectives").at(0).at("end_s").get<double>(); }
+
+TEST(SampledPlaces, OneGpuStandsForAllThatKeepDifferentParts) {
+  const auto [cycle, sampled] = run_both(kProducts);
   EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("One GPU stands for all 4"));
   EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("in other buffers than GPU 0"));
-  const auto seconds = [](const Json& result) { return result.at("iteration").at("time_s").get<double>(); };
-  EXPECT_NEAR(seconds(sampled) / seconds(cycle), 1, 0.04);
+  EXPECT_NEAR(iteration(sampled, "time_s") / iteration(cycle, "time_s"), 1, 0.04);
 }
 
 // A node of eight stands for others where all pairs meet, as long as nothing else needs more.
 TEST(SampledPlaces, ANodeStandsForOthersOfAllPairs) {
-  const TemporaryFolder folder;
-  folder.write("e.json", R"({"system": {"base": "hgx-h100-cluster", "gpu": {"compute_units": 24}}, "gpus": 16,
-    "workload": {"collective": "all_to_all", "bytes": 1048576}})");
-  const auto run = [&](const char* fidelity) {
-    const Ran ran = weft(std::string("run e.json --json --fidelity ") + fidelity, folder);
-    EXPECT_EQ(ran.code, 0) << ran.errors;
-    return parse_json(ran.output, "result");
-  };
-  const Json cycle = run("cycle");
-  const Json sampled = run("sampled");
+  const auto [cycle, sampled] = run_both(R"({"system": {"base": "hgx-h100-cluster", "gpu": {"compute_units": 24}},
+    "gpus": 16, "workload": {"collective": "all_to_all", "bytes": 1048576}})");
   EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("8 GPUs stand for all 16"));
-  const auto end = [](const Json& result) { return result.at("collectives").at(0).at("end_s").get<double>(); };
-  EXPECT_NEAR(end(sampled) / end(cycle), 1, 0.04);
+  EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.04);
   EXPECT_GT(sampled.at("engine").at("sampling_error_estimate").get<double>(), 0.03);
+}
+
+// GPUs are through at other times, so most of them are idle before the last one is.
+TEST(SampledPlaces, WhatIsExposedIsTheMeanOfAllGpus) {
+  const auto [cycle, sampled] =
+      run_both(R"({"system": "hgx-h200", "gpus": 4, "workload": {"collective": "scatter", "bytes": 4194304}})");
+  EXPECT_NEAR(iteration(sampled, "time_s") / iteration(cycle, "time_s"), 1, 0.01);
+  EXPECT_LT(iteration(cycle, "communication_exposed_s"), 0.7 * collective_end(cycle));
+  for (const char* of : {"communication_s", "communication_exposed_s", "idle_s"}) {
+    EXPECT_NEAR(iteration(sampled, of) / iteration(cycle, of), 1, 0.02) << of;
+  }
+}
+
+// The nearest message of equal shares is longer than the longest that LL takes; it goes by LL all the same.
+TEST(SampledPlaces, EqualSharesGoByTheProtocolOfTheMessage) {
+  const RunConfig config =
+      config_of(R"({"system": "hgx-h200", "gpus": 6, "workload": {"collective": "reduce_scatter", "bytes": 4000000}})");
+  const FoldedMachine folded(config, programs_of(config));
+  ASSERT_EQ(folded.why_not(), "");
+  EXPECT_EQ(folded.scripts().collectives().front().plan.protocol, "LL");
+}
+
+// Here chunks of 8 KiB leave the third channel empty: what the first one has is what all get, on three channels.
+TEST(SampledPlaces, EqualSharesAreThoseOfTheFullestBlock) {
+  const auto [cycle, sampled] =
+      run_both(R"({"system": "hgx-h200", "gpus": 8, "workload": {"collective": "reduce_scatter", "bytes": 100000}})");
+  EXPECT_EQ(sampled.at("collectives").at(0).at("channels"), cycle.at("collectives").at(0).at("channels"));
+  EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.03);
+}
+
+// Groups that split a sample, and others for the gradients, which switches sum: each GPU is in other groups than GPU 0.
+TEST(SampledPlaces, OneGpuStandsForAllInGroupsOfSome) {
+  const auto [cycle, sampled] = run_both(R"({"system": {"base": "hgx-h100", "gpu": {"compute_units": 24}}, "gpus": 8,
+    "workload": {"model": "attention", "sequence": 512, "hidden": 256, "heads": 4, "batch": 2},
+    "scheme": {"name": "megatron", "sample_gpus": 4}, "all_reduce": {"algorithm": "in_switch", "channels": 4}})");
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("One GPU stands for all 8"));
+  for (const char* of : {"time_s", "backward_s", "communication_s"}) {
+    EXPECT_NEAR(iteration(sampled, of) / iteration(cycle, of), 1, 0.04) << of;
+  }
+  ASSERT_EQ(sampled.at("collectives").size(), cycle.at("collectives").size());
+  std::size_t of_some = 0;
+  for (const Json& collective : sampled.at("collectives")) of_some += collective.at("ranks") < 8 ? 1 : 0;
+  EXPECT_GT(of_some, 0U);
+}
+
+// Sizes of groups count, members do not.
+TEST(ProgramLikeness, IsOfGroupsThatAreAsLarge) {
+  const std::vector<Program> programs = programs_of(config_of(R"({"system": "dgx-a100", "gpus": 4,
+    "workload": {"model": "attention", "sequence": 512, "hidden": 256, "heads": 4, "batch": 2},
+    "scheme": {"name": "ulysses", "sample_gpus": 2}})"));
+  EXPECT_EQ(compare_programs(programs).why_not, "");
+  Program other = programs[3];
+  for (ProgramOp& op : other.ops.edit()) {
+    if (op.kind == ProgramOpKind::collective) op.collective.group = GpuGroup({GpuId{0}, GpuId{2}, GpuId{3}});
+  }
+  EXPECT_NE(compare_programs({programs[0], other}).why_not, "");
 }
 
 // A shift crosses to the next node by one NIC, so a whole node stands for all; the sum of gradients alone needs one.
