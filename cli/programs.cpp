@@ -89,7 +89,8 @@ std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig&
                                   .precision = workload.precision,
                                   .sequence = workload.sequence,
                                   .compute_units = config.system.gpu.compute_units,
-                                  .layers = workload.layers});
+                                  .layers = workload.layers,
+                                  .block_shared_memory = config.system.gpu.compute_unit.shared_memory_bytes});
   const auto mebibytes = [](double n) { return Bytes(static_cast<std::int64_t>(n * (1 << 20))); };
   return data_parallel(graph, {.gpus = config.gpus,
                                .overlap = config.scheme.overlap,

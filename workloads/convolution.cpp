@@ -45,8 +45,8 @@ struct Convolution {
 void forward(TrainingStep& step, const Convolution& conv) {
   const GemmShape shape{conv.out.rows(), conv.out.c, conv.in.c * conv.taps()};
   const Precision& precision = step.precision();
-  const GemmPlan plan =
-      plan_gemm(shape, GemmKind::forward, precision.gemm_pipe, precision.element_bytes, step.compute_units());
+  const GemmPlan plan = plan_gemm(shape, GemmKind::forward, precision.gemm_pipe, precision.element_bytes,
+                                  step.compute_units(), step.block_shared_memory());
   const TensorId weight = step.weight(conv.weight);
   auto reads = patches(plan, conv.in, conv.touched(step.bytes(conv.in.tensor)), conv.out.h, conv.out.w,
                        conv.spec.filter, conv.spec.stride);
@@ -60,8 +60,8 @@ void data_gradient(TrainingStep& step, const Convolution& conv, const Image& out
       std::max<std::int64_t>(1, conv.out.c * conv.taps() / (conv.spec.stride * conv.spec.stride));
   const GemmShape shape{conv.in.rows(), conv.in.c, depth};
   const Precision& precision = step.precision();
-  const GemmPlan plan =
-      plan_gemm(shape, GemmKind::forward, precision.gemm_pipe, precision.element_bytes, step.compute_units());
+  const GemmPlan plan = plan_gemm(shape, GemmKind::forward, precision.gemm_pipe, precision.element_bytes,
+                                  step.compute_units(), step.block_shared_memory());
   const TensorId gradient = step.activation("input_gradient", conv.in.elements());
   const TensorId weight = step.weight(conv.weight);
   auto reads = patches(plan, out_gradient, step.bytes(out_gradient.tensor), conv.in.h, conv.in.w, conv.spec.filter, 1);
@@ -73,8 +73,8 @@ void data_gradient(TrainingStep& step, const Convolution& conv, const Image& out
 void weight_gradient(TrainingStep& step, const Convolution& conv, const Image& out_gradient) {
   const GemmShape shape{conv.out.c, conv.in.c * conv.taps(), conv.out.rows()};
   const Precision& precision = step.precision();
-  const GemmPlan plan =
-      plan_gemm(shape, GemmKind::weight_gradient, precision.gemm_pipe, precision.element_bytes, step.compute_units());
+  const GemmPlan plan = plan_gemm(shape, GemmKind::weight_gradient, precision.gemm_pipe, precision.element_bytes,
+                                  step.compute_units(), step.block_shared_memory());
   // Columns run over the taps and, within a tap, over the channels: tiles of different taps read the same pixels.
   const auto channel_tiles = static_cast<std::uint32_t>(
       std::clamp<std::int64_t>((conv.in.c + plan.tile_n - 1) / plan.tile_n, 1, plan.columns));

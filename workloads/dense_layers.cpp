@@ -27,7 +27,7 @@ struct Product {
   Product(const TrainingStep& step, const GemmShape& of, TensorId rows, TensorId columns)
       : shape(of),
         plan(plan_gemm(of, GemmKind::forward, step.precision().gemm_pipe, step.precision().element_bytes,
-                       step.compute_units())),
+                       step.compute_units(), step.block_shared_memory())),
         reads{row_panels(plan, rows, step.bytes(rows)), column_panels(plan, columns, step.bytes(columns))} {}
   GemmShape shape;
   GemmPlan plan;

@@ -36,14 +36,25 @@ std::int64_t grid_of(const Tile& tile, const GemmShape& gemm) {
   return divide_up(gemm.m, tile.m) * divide_up(gemm.n, tile.n) * gemm.batch;
 }
 
+// With as many stages as fit a block's shared memory; fewer than two are none, since loads then wait for products.
+bool fits(Tile& tile, std::uint32_t shared_memory) {
+  if (shared_memory == 0 || tile.shared_memory <= shared_memory) return true;
+  tile.stages = std::min(tile.stages, shared_memory / ((tile.m + tile.n) * tile.k_bytes));
+  tile.shared_memory = (tile.m + tile.n) * tile.k_bytes * tile.stages;
+  return tile.stages >= 2;
+}
+
 template <class Tiles>
-Tile choose_tile(const Tiles& tiles, const GemmShape& gemm, GemmKind kind, std::uint32_t compute_units) {
-  for (const Tile& tile : tiles) {
+Tile choose_tile(const Tiles& tiles, const GemmShape& gemm, GemmKind kind, std::uint32_t compute_units,
+                 std::uint32_t shared_memory) {
+  for (Tile tile : tiles) {
     const bool wasteful = tile.m >= 2 * gemm.m || tile.n >= 2 * gemm.n;
-    if (wasteful) continue;
+    if (wasteful || !fits(tile, shared_memory)) continue;
     if (kind == GemmKind::weight_gradient || grid_of(tile, gemm) >= std::int64_t{compute_units}) return tile;
   }
-  return tiles.back();
+  Tile smallest = tiles.back();
+  fits(smallest, shared_memory);
+  return smallest;
 }
 
 // More blocks than CUDA's grids have go through the rest in a loop.
@@ -59,10 +70,10 @@ std::uint32_t narrow(std::int64_t value) {
 std::string GemmPlan::tile_name() const { return fmt::format("{}x{}", tile_m, tile_n); }
 
 GemmPlan plan_gemm(const GemmShape& gemm, GemmKind kind, Pipe pipe, std::int64_t element_bytes,
-                   std::uint32_t compute_units) {
+                   std::uint32_t compute_units, std::uint32_t block_shared_memory) {
   WEFT_CHECK(gemm.m > 0 && gemm.n > 0 && gemm.k > 0 && gemm.batch > 0 && compute_units > 0, "empty GEMM");
-  const Tile tile = pipe == Pipe::fp32 ? choose_tile(kFp32Tiles, gemm, kind, compute_units)
-                                       : choose_tile(kTensorTiles, gemm, kind, compute_units);
+  const Tile tile = pipe == Pipe::fp32 ? choose_tile(kFp32Tiles, gemm, kind, compute_units, block_shared_memory)
+                                       : choose_tile(kTensorTiles, gemm, kind, compute_units, block_shared_memory);
   GemmPlan plan;
   plan.tile_m = tile.m;
   plan.tile_n = tile.n;

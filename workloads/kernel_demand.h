@@ -41,9 +41,10 @@ struct GemmPlan {
 
 // The largest tile whose grid fills `compute_units`, else the smallest; weight gradients, whose K is long, take the
 // largest. A grid below half the machine splits K, each part at least 8 rounds deep. `element_bytes` of A and B, `pipe`
-// that multiplies.
+// that multiplies. Where `block_shared_memory` (0: no limit) holds fewer stages than the tile has on NVIDIA's GPUs, as
+// on CDNA, it has fewer, two at least.
 [[nodiscard]] GemmPlan plan_gemm(const GemmShape& gemm, GemmKind kind, Pipe pipe, std::int64_t element_bytes,
-                                 std::uint32_t compute_units);
+                                 std::uint32_t compute_units, std::uint32_t block_shared_memory = 0);
 
 // The slice of `bytes` bytes from `offset` of a tensor that each block touches, when they are cut into `count` slices
 // of equal size; slices below 32 B are taken as one sector, touched by several blocks.

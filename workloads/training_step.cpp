@@ -83,7 +83,8 @@ OpId TrainingStep::stream(const std::string& name, const StreamSpec& launch, con
 
 OpId TrainingStep::gemm(const std::string& name, const GemmShape& shape, GemmKind kind, TensorId a, TensorId b,
                         TensorId c, const GemmValues& values) {
-  const GemmPlan plan = plan_gemm(shape, kind, precision_.gemm_pipe, precision_.element_bytes, compute_units_);
+  const GemmPlan plan =
+      plan_gemm(shape, kind, precision_.gemm_pipe, precision_.element_bytes, compute_units_, block_shared_memory_);
   return gemm(name, plan, shape, {row_panels(plan, a, bytes(a)), column_panels(plan, b, bytes(b))}, c, values);
 }
 

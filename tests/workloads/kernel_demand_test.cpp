@@ -33,6 +33,19 @@ TEST(GemmPlan, DependsOnTheNumberOfUnits) {
   EXPECT_EQ(plan_gemm(shape, GemmKind::forward, Pipe::tensor_fp16, 2, 120).tile_name(), "128x128");
 }
 
+TEST(GemmPlan, HasAsManyStagesAsSharedMemoryHolds) {
+  const GemmShape shape{8192, 4096, 1024};
+  const GemmPlan whole = plan_gemm(shape, GemmKind::forward, Pipe::tensor_fp16, 2, kUnits, 80 * 1024);
+  EXPECT_EQ(whole.stages, 3U);
+  const GemmPlan cdna = plan_gemm(shape, GemmKind::forward, Pipe::tensor_fp16, 2, kUnits, 64 * 1024);
+  EXPECT_EQ(cdna.tile_name(), "256x128");
+  EXPECT_EQ(cdna.stages, 2U);
+  EXPECT_EQ(cdna.shape.shared_memory_bytes, 49152U);
+  const GemmPlan little = plan_gemm(shape, GemmKind::forward, Pipe::tensor_fp16, 2, kUnits, 36 * 1024);
+  EXPECT_EQ(little.tile_name(), "128x128");
+  EXPECT_EQ(little.stages, 2U);
+}
+
 TEST(GemmPlan, SplitsALongKSoThatTheGridFillsTheUnits) {
   const GemmPlan plan = plan_gemm({64, 64, 200704}, GemmKind::weight_gradient, Pipe::tensor_tf32, 4, kUnits);
   EXPECT_EQ(plan.tile_name(), "64x64");

@@ -80,8 +80,9 @@ OpId product(TrainingStep& step, const std::string& name, const Stack& a, const 
   const std::int64_t batch = c.count * c.repeat;
   const GemmShape shape{c.rows, c.columns, form.transpose_a ? a.rows : a.columns, batch};
   const Precision& precision = step.precision();
-  const GemmPlan plan =
-      without_split(plan_gemm(shape, kind, precision.gemm_pipe, precision.element_bytes, step.compute_units()), batch);
+  const GemmPlan plan = without_split(plan_gemm(shape, kind, precision.gemm_pipe, precision.element_bytes,
+                                                step.compute_units(), step.block_shared_memory()),
+                                      batch);
   const Touched of_a = touched(a, precision.element_bytes);
   const Touched of_b = touched(b, precision.element_bytes);
   const Touched of_c = touched(c, precision.element_bytes);

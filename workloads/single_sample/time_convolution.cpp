@@ -37,8 +37,9 @@ class RowKernel {
   RowKernel(TrainingStep& step, const Layer& layer, const Rows& rows, std::int64_t columns, std::int64_t depth)
       : step_(&step), layer_(&layer), rows_(rows), shape_{rows.count * layer.axis.batch, columns, depth} {
     const Precision& precision = step.precision();
-    plan_ = without_split(
-        plan_gemm(shape_, GemmKind::forward, precision.gemm_pipe, precision.element_bytes, step.compute_units()), 1);
+    plan_ = without_split(plan_gemm(shape_, GemmKind::forward, precision.gemm_pipe, precision.element_bytes,
+                                    step.compute_units(), step.block_shared_memory()),
+                          1);
   }
 
   // What `taps` reach of `in`, once a tile: its own rows and, as far as a filter reaches beyond a tile, further windows
@@ -131,8 +132,8 @@ void weight_gradient(TrainingStep& step, const Layer& layer, TensorId out_gradie
   const std::int64_t in_channels = layer.in.own.columns;
   const GemmShape shape{layer.out.columns, in_channels * layer.taps.count, layer.axis.rows()};
   const Precision& precision = step.precision();
-  const GemmPlan plan =
-      plan_gemm(shape, GemmKind::weight_gradient, precision.gemm_pipe, precision.element_bytes, step.compute_units());
+  const GemmPlan plan = plan_gemm(shape, GemmKind::weight_gradient, precision.gemm_pipe, precision.element_bytes,
+                                  step.compute_units(), step.block_shared_memory());
   // Columns run over the taps and, within a tap, over the channels: tiles of different taps read nearly the same rows.
   const auto channel_tiles = static_cast<std::uint32_t>(
       std::clamp<std::int64_t>((in_channels + plan.tile_n - 1) / plan.tile_n, 1, plan.columns));
