@@ -14,9 +14,9 @@ values() {  # of a column, in the order of the table; without it, one that is ev
   awk -F, -v c="${1:-0}" 'NR > 1 { v = c ? $c : "all" } NR > 1 && !seen[v]++ { print v }' "$results"
 }
 system=$(column system) switch=$(column switch_reduce)
-over='sequence, Ki tokens' unit=1024
+over='sequence, Ki tokens' unit=1024 keyed=peak_memory_bytes
 if [ "$(values "$length" | wc -l)" = 1 ]; then
-  over=GPUs unit=1 length=$(column gpus) system=""
+  over=GPUs unit=1 length=$(column gpus) system="" keyed=tokens_per_s
 fi
 rows() {  # of a system, a scheme and a switch: length and metric
   awk -F, -v y="$1" -v s="$2" -v w="$3" -v c="$(column "$4")" -v f="$5" -v cy="${system:-0}" -v cw="${switch:-0}" \
@@ -49,7 +49,9 @@ count=$(wc -w <<<"$systems")
           label=notitle
         done
       done
-      [ "$metric" = peak_memory_bytes ] && echo "set key top left samplen 2" || echo "unset key"
+      [ "$metric:$over" = tokens_per_s:GPUs ] && echo "set logscale y; set yrange [*:*]; set offsets 0, 0, 0, 0" ||
+        echo "unset logscale y; set yrange [0:*]; set offsets 0, 0, graph 0.05, 0"
+      [ "$metric" = "$keyed" ] && echo "set key top left samplen 2" || echo "unset key"
       echo "set ylabel '$title'; plot $plot"
     done
     row=$((row + 1))
