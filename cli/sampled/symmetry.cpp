@@ -7,9 +7,9 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <set>
 
+#include "cli/sampled/fullest_block.h"
 #include "cli/sampled/node_symmetry.h"
 #include "gpu_model/folded_programs.h"
 #include "network/binary_tree.h"
@@ -21,10 +21,12 @@ namespace {
 // How far off collectives are that some GPUs stand for, one standard deviation (docs/validation.md): between nodes by
 // trees in which all nodes are alike, and of all pairs; where LL and LL128 cut unevenly by the library; all others.
 constexpr double kTreeScatter = 0.035;
-constexpr double kPairsScatter = 0.02;
-constexpr double kUnevenScatter = 0.025;
-constexpr double kFoldedScatter = 0.005;
-constexpr double kUneven = 1.05;  // of the fullest block, as a share of the mean
+constexpr double kPairsScatter = 0.035;
+constexpr double kUnevenScatter = 0.035;
+constexpr double kFoldedScatter = 0.0075;
+constexpr double kUneven = 1.05;  // of the fullest block or phase, as a share of the mean
+// Of longer messages, phases that are shorter are the last ones, for which few wait.
+constexpr std::int64_t kShortMessage = 1 << 20;
 
 // Shares are multiples of one of these, so that they begin with a line: 1920 where lines hold 120 B of data.
 constexpr std::int64_t kChunkUnits[] = {128, 1920, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
@@ -78,30 +80,6 @@ Program with_one_collective(const Program& program, OpId only) {
   return one;
 }
 
-// So many ranks are asked what they store; on a ring, all come to all parts of a channel's share.
-constexpr std::size_t kAskedRanks = 16;
-
-// What the fullest thread block stores, of all ranks together, as a share of the mean: what a rank does on a block may
-// be another's on another one.
-double fullest_block(const CollectivePlan& plan) {
-  std::vector<std::int64_t> stored(plan.ranks.front().programs->blocks(), 0);
-  for (std::size_t r = 0; r < std::min(plan.ranks.size(), kAskedRanks); ++r) {
-    const ScriptedKernel& rank = plan.ranks[r];
-    for (std::uint32_t block = 0; block < rank.programs->blocks(); ++block) {
-      for (std::uint32_t group = 0; group < rank.programs->groups(block); ++group) {
-        const auto cursor = rank.programs->start(block, group);
-        for (Phase phase; cursor->next(phase);) {
-          for (std::uint32_t s = 0; s < phase.store_count; ++s) stored.at(block) += phase.stores[s].lines;
-        }
-      }
-    }
-  }
-  const auto all = std::accumulate(stored.begin(), stored.end(), std::int64_t{0});
-  const std::int64_t fullest = *std::ranges::max_element(stored);
-  return all > 0 ? static_cast<double>(fullest * static_cast<std::int64_t>(stored.size())) / static_cast<double>(all)
-                 : 1;
-}
-
 // A message of about as many bytes that all ranks have the same share of, and how they then are alike; none: not found.
 struct Evened {
   std::int64_t bytes = 0;
@@ -121,14 +99,15 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   only.collective.sequence = 0;
   std::fill_n(one.begin(), ranks, Program{.ops = {only}, .priorities = {0}, .memory = {}});
   const std::int64_t bytes = op.collective.bytes.count();
-  RunConfig uneven = config;
-  uneven.collective.alike_ranks = false;
-  const Scripts as_cut(uneven, one);
+  RunConfig as_ever = config;
+  as_ever.collective.alike_ranks = false;
+  const Scripts as_cut(as_ever, one);
   const CollectivePlan& real = as_cut.collectives().front().plan;
   bool many_pairs = false;
   RunConfig cut_evenly = config;
   const bool flagged = real.protocol != to_string(CollectiveProtocol::simple);
-  const double fullest = flagged ? fullest_block(real) : 1;
+  const Fullest fullest = flagged ? fullest_of(real) : Fullest();
+  const bool uneven = fullest.block > kUneven || (bytes < kShortMessage && fullest.phase > kUneven);
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
     for (RankSymmetry by : ways) {
       if (ranks < config.gpus) by = {.ranks = ranks, .per_node = ranks};
@@ -149,7 +128,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       const auto by = way_of(scripts.collectives().front().plan);
       if (!by) continue;
       Evened evened{even, *by};
-      if (fullest > kUneven) evened.scatter = kUnevenScatter;
+      if (uneven) evened.scatter = kUnevenScatter;
       if (many_pairs) evened.scatter = std::max(evened.scatter, kPairsScatter);
       if (by_alike_trees(*by)) evened.scatter = std::max(evened.scatter, kTreeScatter);
       return evened;
@@ -158,7 +137,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   };
   // Blocks of LL and LL128 take as long as their own share of the message takes, the fullest one longest: all get that.
   std::optional<Evened> found;
-  if (flagged) found = nearest(std::llround(static_cast<double>(bytes) * fullest));
+  if (flagged) found = nearest(std::llround(static_cast<double>(bytes) * fullest.block));
   if (!found) found = nearest(bytes);
   if (!found && why_not.empty()) {
     why_not = fmt::format("the ranks of {} do different things by {}", op.name, real.algorithm);

@@ -1,0 +1,48 @@
+#include "cli/sampled/fullest_block.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+namespace weft {
+
+namespace {
+// So many ranks are asked what they store; on a ring, all come to all parts of a channel's share.
+constexpr std::size_t kAskedRanks = 16;
+}  // namespace
+
+Fullest fullest_of(const CollectivePlan& plan) {
+  std::vector<std::int64_t> stored(plan.ranks.front().programs->blocks(), 0);
+  std::int64_t longest = 0;
+  std::int64_t most_phases = 0;
+  std::int64_t all_sent = 0;
+  for (std::size_t r = 0; r < std::min(plan.ranks.size(), kAskedRanks); ++r) {
+    const ScriptedKernel& rank = plan.ranks[r];
+    for (std::uint32_t block = 0; block < rank.programs->blocks(); ++block) {
+      for (std::uint32_t group = 0; group < rank.programs->groups(block); ++group) {
+        const auto cursor = rank.programs->start(block, group);
+        std::int64_t phases = 0;
+        for (Phase phase; cursor->next(phase);) {
+          std::int64_t sent = 0;
+          for (std::uint32_t s = 0; s < phase.store_count; ++s) {
+            stored.at(block) += phase.stores[s].lines;
+            if (phase.stores[s].target != Target::local) sent += phase.stores[s].lines;
+          }
+          longest = std::max(longest, sent);
+          phases += sent > 0 ? 1 : 0;
+          all_sent += sent;
+        }
+        most_phases = std::max(most_phases, phases);
+      }
+    }
+  }
+  const auto all = std::accumulate(stored.begin(), stored.end(), std::int64_t{0});
+  const std::int64_t fullest = *std::ranges::max_element(stored);
+  if (all == 0 || all_sent == 0) return {};
+  const double asked = static_cast<double>(std::min(plan.ranks.size(), kAskedRanks) * stored.size());
+  return {static_cast<double>(fullest) * static_cast<double>(stored.size()) / static_cast<double>(all),
+          static_cast<double>(longest * most_phases) * asked / static_cast<double>(all_sent)};
+}
+
+}  // namespace weft
