@@ -56,7 +56,7 @@ void copy_lines(const L2Cache& from, std::uint32_t grain, std::uint32_t wanted, 
     to.touch({.first = static_cast<LineAddress>(first / wanted),
               .count = std::max(1U, grain / wanted),
               .communication = communication},
-             dirty);
+             dirty ? L2Cache::Use::write : L2Cache::Use::read);
   });
 }
 

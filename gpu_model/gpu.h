@@ -46,7 +46,7 @@ class Gpu final : public Chip {
   [[nodiscard]] const L2Cache& l2() const { return l2_; }
   // What was left out would have taken, on top of what was simulated; times() have it.
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
-  [[nodiscard]] SubCycle skip_uncertainty() const { return skip_uncertainty_; }
+  [[nodiscard]] double skip_variance() const { return skip_variance_; }
   // Where it is in its program if nothing runs. None: something does, or what has ended is no such place.
   [[nodiscard]] std::optional<ProgramPlace> quiet() const;
   // Collectives have the GPU for themselves, nothing of the host is due, and all of their warps are in the middle of
@@ -138,6 +138,7 @@ class Gpu final : public Chip {
   void leave_out_waves();
   L2Cache::Touched leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, bool ask_all);
   void leave_out_rounds();
+  [[nodiscard]] std::int64_t streams_of(std::uint32_t slot) const;
   std::uint64_t leave_out_shared(std::uint32_t slot, double times, bool ask_all, L2Cache::Touched& moved);
   L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere = {},
                                std::uint32_t most_lines = ~std::uint32_t{0}, ToldLines* told = nullptr);
@@ -281,10 +282,10 @@ class Gpu final : public Chip {
   std::optional<WaveSkip> rounds_;      // and rounds of those that run
   std::uint64_t rounds_done_ = 0;       // since it does
   std::uint64_t rounds_of_block_ = 0;   // counted at its end, where rounds compute nothing
-  std::uint64_t blocks_begun_ = 0;      // at the last mark of rounds
+  std::uint64_t block_changes_ = 0;     // blocks begun and ended, at the last mark of rounds
   std::vector<RoundRate> round_rates_;  // by agent
   GpuProgress skipped_;
-  SubCycle skip_uncertainty_ = 0;
+  double skip_variance_ = 0;
   HbmOverTime over_time_;  // but for the bin that is open
   HbmBytes before_bin_;
   std::int64_t bin_ = 0;      // that is open

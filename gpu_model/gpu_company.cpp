@@ -9,6 +9,7 @@
 namespace weft {
 
 namespace {
+constexpr double kStepsTogether = 64;            // in which rounds are left out together
 constexpr std::uint32_t kMostBlocksOfUnit = 32;  // CUDA programming guide, table of technical specifications
 }  // namespace
 
@@ -101,21 +102,36 @@ double Gpu::share_rounds(std::uint32_t slot, double rounds) {
   return times;
 }
 
+// Blocks that stream the same lines count as one.
+std::int64_t Gpu::streams_of(std::uint32_t slot) const {
+  std::vector<LineAddress> streams;
+  for (const Agent& agent : agents_) {
+    if (agent.finished || agent.kernel != slot) continue;
+    for (std::uint32_t s = 0; s < agent.load_count; ++s) streams.push_back(agent.phase.loads[s].first);
+    for (std::uint32_t s = 0; s < agent.store_count; ++s) streams.push_back(agent.phase.stores[s].first);
+  }
+  std::sort(streams.begin(), streams.end());
+  return std::max<std::int64_t>(1, std::unique(streams.begin(), streams.end()) - streams.begin());
+}
+
 // What was shared, so many times: the rounds that are left out, and what they move. Without `ask_all`, the L2 is only
 // told what it then still holds.
 std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, bool ask_all, L2Cache::Touched& moved) {
-  const auto streams = static_cast<std::int64_t>(std::max<std::size_t>(1, agents_.size() * Phase::kMaxStores));
-  const auto held = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams);
+  const auto held = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
   std::uint64_t all = 0;
   ToldLines told;
-  for (std::size_t i = 0; i < agents_.size(); ++i) {
-    if (agents_[i].finished || agents_[i].kernel != slot) continue;
-    RoundRate& rate = round_rates_[i];
-    rate.carried += rate.rounds * times;
-    const auto rounds = static_cast<std::uint32_t>(rate.carried);
-    rate.carried -= rounds;
-    moved += skip_rounds(agents_[i], rounds, {}, ask_all ? ~std::uint32_t{0} : held, &told);
-    all += rounds;
+  // All blocks go on together: what one touches again, it touches soon after the others.
+  const double steps = std::clamp(std::ceil(times), 1.0, kStepsTogether);
+  for (double step = 0; step < steps; ++step) {
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+      if (agents_[i].finished || agents_[i].kernel != slot) continue;
+      RoundRate& rate = round_rates_[i];
+      rate.carried += rate.rounds * times / steps;
+      const auto rounds = static_cast<std::uint32_t>(rate.carried);
+      rate.carried -= rounds;
+      moved += skip_rounds(agents_[i], rounds, {}, ask_all ? ~std::uint32_t{0} : held, &told);
+      all += rounds;
+    }
   }
   return all;
 }

@@ -88,7 +88,7 @@ void Gpu::leave_out(SubCycle time) {
 
 void Gpu::touch(const L2Cache::Lines& lines, bool stored) {
   if (in_sram(lines.first)) return;
-  count_left_out(l2_.touch(lines, stored));
+  count_left_out(l2_.touch(lines, stored ? L2Cache::Use::write : L2Cache::Use::read));
 }
 
 }  // namespace weft

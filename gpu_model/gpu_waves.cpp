@@ -58,7 +58,7 @@ void Gpu::watch_waves(const RunningKernel& kernel) {
   }
   rounds_done_ = 0;
   rounds_of_block_ = phase.compute > 0 ? 0 : rounds;
-  blocks_begun_ = kernel.next_block;
+  block_changes_ = kernel.next_block + kernel.blocks_done;
 }
 
 GpuProgress Gpu::progress() const {
@@ -82,7 +82,8 @@ void Gpu::leave_out(WaveSkip& skip, std::uint64_t most, Turns&& turns) {
     most -= together;
   }
   skipped_ += skip.skipped();
-  skip_uncertainty_ += skip.uncertainty();
+  const auto uncertain = static_cast<double>(skip.uncertainty());
+  skip_variance_ += uncertain * uncertain;
 }
 
 // The next blocks are through. Without `ask_all`, the L2 is only told what it then still holds.
@@ -120,7 +121,8 @@ void Gpu::leave_out_rounds() {
   const RunningKernel& kernel = running_[slot];
   const bool agree = rounds_->advanced(rounds_done_, [&] {
     note_rounds();
-    if (std::exchange(blocks_begun_, kernel.next_block) != kernel.next_block) rounds_->begin_at(rounds_done_);
+    const std::uint64_t changes = kernel.next_block + kernel.blocks_done;
+    if (std::exchange(block_changes_, changes) != changes) rounds_->begin_at(rounds_done_);
     return progress();
   });
   if (!agree) return;
@@ -166,7 +168,8 @@ L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const Touc
       elsewhere(stream, lines, stored);
       return;
     }
-    if (!in_sram(lines.first)) moved += l2_.touch(lines, stored || stream.atomic);
+    const L2Cache::Use use = stored ? L2Cache::Use::write : L2Cache::Use::read;
+    if (!in_sram(lines.first)) moved += l2_.touch(lines, stream.atomic ? L2Cache::Use::atomic : use);
   };
   // The cursors then stand as many lines behind the beginning of their rounds as they do now. Streams before the one at
   // the cursor are a round ahead.

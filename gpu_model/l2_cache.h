@@ -72,8 +72,9 @@ class L2Cache {
   // What an update takes of a channel's time, in writes of the same size.
   void set_update_cost(std::uint32_t writes) { update_cost_ = writes; }
 
-  // The lines are there now, as if they had been read or written, in no time. `by_all`: units of both halves read them,
-  // so that each half has them.
+  // The lines are there now, as if they had been used, in no time. `by_all`: units of both halves read them, so that
+  // each half has them.
+  enum class Use { read, write, atomic };
   struct Touched {
     std::int64_t fetched_bytes = 0;  // from HBM, as they would have been
     std::int64_t written_back_bytes = 0;
@@ -84,7 +85,7 @@ class L2Cache {
       return *this;
     }
   };
-  Touched touch(const Lines& lines, bool written, bool by_all = false);
+  Touched touch(const Lines& lines, Use use, bool by_all = false);
 
   // Visits each line that it holds, but for copies: visit(line, dirty, communication).
   template <class Visit>

@@ -3,7 +3,9 @@
 
 namespace weft {
 
-L2Cache::Touched L2Cache::touch(const Lines& lines, bool written, bool by_all) {
+L2Cache::Touched L2Cache::touch(const Lines& lines, Use use, bool by_all) {
+  const bool written = use != Use::read;
+  const bool needed = use != Use::write;  // what is there is
   const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
   L2Tags& all = tags(lines.communication);
   std::uint32_t fetched = 0;  // sectors
@@ -16,7 +18,7 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, bool written, bool by_all) {
       written_back += kSectorCount[L2Tags::dirty(inserted.evicted)];
       way = inserted.way;
     }
-    if (home && !written) fetched += kSectorCount[sectors & ~L2Tags::valid(*way)];
+    if (home && needed) fetched += kSectorCount[sectors & ~L2Tags::valid(*way)];
     *way |= sectors << 4;
     if (written) *way = (*way & ~L2Tags::kCommunication) | sectors | owner;
   };
@@ -24,7 +26,7 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, bool written, bool by_all) {
   const auto touch_chunk = [&](Place at, bool home) {
     const L2Tags::Row row = all.row(all.address(at.slice, at.line));
     if (row.ways == nullptr) return false;
-    if (const L2Tags::Lanes missing = ~*row.ways & L2Tags::kValid; home && !written && L2Tags::any(missing)) {
+    if (const L2Tags::Lanes missing = ~*row.ways & L2Tags::kValid; home && needed && L2Tags::any(missing)) {
       for (std::uint32_t lane = 0; lane < kChunkLines; ++lane) fetched += kSectorCount[L2Tags::valid(missing[lane])];
     }
     if (L2Tags::any(row.evicted & L2Tags::kDirty)) {

@@ -13,13 +13,14 @@ namespace {
 // Parts of operands that have been seen, so that each counts once.
 class Seen {
  public:
-  bool add(std::size_t operand, const LineStream& slice, std::uint32_t from) {
+  bool add(std::size_t operand, const LineStream& slice, std::uint32_t from, bool stored) {
     // Who shares nothing need not be looked up: its slices differ.
-    return !slice.through_l1 || parts_.at(operand).insert(slice.first + from).second;
+    if (!slice.through_l1 && !slice.atomic) return true;
+    return parts_.at(stored ? Phase::kMaxLoads + operand : operand).insert(slice.first + from).second;
   }
 
  private:
-  std::array<std::unordered_set<LineAddress>, Phase::kMaxLoads> parts_;
+  std::array<std::unordered_set<LineAddress>, Phase::kMaxLoads + Phase::kMaxStores> parts_;
 };
 
 // In so many steps a phase is touched: rounds together, where there are more.
@@ -58,12 +59,13 @@ L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, 
         const auto touch = [&](std::size_t operand, const LineStream& slice, bool stored) {
           const std::uint32_t from = slice.lines_before(step, steps);
           const std::uint32_t to = slice.lines_before(step + 1, steps);
-          if (from == to || (!stored && !seen.add(operand, slice, from))) return;
+          if (from == to || !seen.add(operand, slice, from, stored)) return;
+          const L2Cache::Use use = stored ? L2Cache::Use::write : L2Cache::Use::read;
           moved += l2.touch({.first = slice.first + from,
                              .count = to - from,
                              .first_sectors = slice.sectors(from),
                              .last_sectors = slice.sectors(to - 1)},
-                            stored || slice.atomic, slice.through_l1);
+                            slice.atomic ? L2Cache::Use::atomic : use, slice.through_l1);
         };
         for (const Phase& phase : wave) {
           for (std::size_t i = 0; i < phase.load_count; ++i) touch(i, phase.loads.at(i), false);

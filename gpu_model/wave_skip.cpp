@@ -16,7 +16,10 @@ constexpr std::uint64_t kMostKnown = 16;
 // samples a wave needs, was seen on a layer of attention on H100 (docs/validation.md).
 constexpr std::uint64_t kSettlingTurns = 128;
 constexpr std::uint64_t kSettlingShare = 4;  // of all turns, one in so many at most
-constexpr std::uint64_t kSamplesOfWave = 12;
+constexpr std::uint64_t kMostSamplesOfWave = 12;
+constexpr std::uint64_t kFewestSamplesOfWave = 2;
+constexpr std::uint64_t kSamplesOfKernel = 96;
+constexpr std::uint64_t kMostLooks = 8;
 }  // namespace
 
 GpuProgress& GpuProgress::operator+=(const GpuProgress& more) {
@@ -49,10 +52,12 @@ GpuProgress GpuProgress::times(double factor) const {
 }
 
 TurnSampling WaveSkip::of_rounds(std::uint64_t turns, std::uint64_t turns_of_wave) {
+  const std::uint64_t waves = std::max<std::uint64_t>(1, turns / std::max<std::uint64_t>(1, turns_of_wave));
+  const std::uint64_t samples = std::clamp(kSamplesOfKernel / waves, kFewestSamplesOfWave, kMostSamplesOfWave);
+  const std::uint64_t most = std::max(TurnSampling().most, turns_of_wave / samples);
   return {.settling = std::max<std::uint64_t>(1, std::min(kSettlingTurns, turns / kSettlingShare)),
-          .most = std::max(TurnSampling().most, turns_of_wave / kSamplesOfWave),
-          .agree = 0.25,
-          .stays = false};
+          .most = most,
+          .looks = std::min(kMostLooks, most / 2)};
 }
 
 WaveSkip::WaveSkip(std::uint64_t work, std::uint64_t turn, const TurnSampling& sampling, double hbm_rate,
@@ -80,17 +85,36 @@ GpuProgress WaveSkip::turn_of(std::uint64_t turns, std::uint64_t back) const {
 bool WaveSkip::mark(const GpuProgress& now) {
   marks_.push_back(now);
   next_mark_ += turn_;
-  if (marks_.size() <= 2 * window_) return false;
-  if (!as_known() && !windows_agree()) return false;
+  if (sampling_.looks > 0) {
+    if (!looked_at()) return false;
+  } else {
+    if (marks_.size() <= 2 * window_) return false;
+    if (!as_known() && !windows_agree()) return false;
+  }
   skipped_ = {};
   uncertainty_ = 0;
   marks_ = {now};
   return true;
 }
 
+bool WaveSkip::looked_at() {
+  const std::uint64_t turns = sampling_.looks;
+  if (marks_.size() <= turns) return false;
+  mean_ = turn_of(turns);
+  double squares = 0;
+  for (std::size_t i = marks_.size() - turns; i < marks_.size(); ++i) {
+    const auto off = static_cast<double>(marks_[i].at - marks_[i - 1].at - mean_.at);
+    squares += off * off;
+  }
+  scatter_ = std::llround(std::sqrt(squares / static_cast<double>((turns - 1) * turns)));
+  asked_ = 0;
+  moved_ = {};
+  return true;
+}
+
 // Short turns scatter by more than what is to be known: those that are as what is known count together with it.
 bool WaveSkip::as_known() {
-  if (known_ == 0 || !sampling_.stays) return false;
+  if (known_ == 0) return false;
   const std::uint64_t turns = 2 * window_;
   const GpuProgress seen = turn_of(turns);
   const double expected = time_of(mean_, seen.hbm_bytes());
@@ -110,7 +134,7 @@ bool WaveSkip::windows_agree() {
   const GpuProgress second = turn_of(window_);
   const double expected = time_of(first, second.hbm_bytes());
   const auto taken = static_cast<double>(second.at);
-  if (std::abs(expected - taken) > sampling_.agree * std::max(expected, taken)) {
+  if (std::abs(expected - taken) > kSettled * std::max(expected, taken)) {
     if (marks_.size() >= kWindowsBeforeLonger * window_) window_ *= 2;  // it scatters
     return false;
   }

@@ -30,8 +30,10 @@ struct GpuProgress {
 struct TurnSampling {
   std::uint64_t settling = 1;  // turns before those that are looked at
   std::uint64_t most = 8;      // turns that may be left out together
-  double agree = 0.04;         // two turns do, within this share of their time
-  bool stays = true;           // what turns took before counts, too; more are left out each time that they are like it
+  // So many turns are looked at, and what they took counts whether they agree or not: where short turns and long ones
+  // alternate, those that agree are the short ones. 0: until two agree; what turns took before then counts, too, and
+  // more are left out each time that they are like it.
+  std::uint64_t looks = 0;
 };
 
 class WaveSkip {
@@ -39,7 +41,7 @@ class WaveSkip {
   // Whole waves: from one to the next little changes.
   static constexpr TurnSampling kWaves{};
   // Rounds of all blocks that run scatter, and go faster or slower in the course of a wave. So they are sampled all
-  // along, and what is left out goes as those around it did.
+  // along, and what is left out goes as those before it did.
   [[nodiscard]] static TurnSampling of_rounds(std::uint64_t turns, std::uint64_t turns_of_wave);
 
   // Work is counted in rounds: `work` of them are ahead, `turn` in each turn. `hbm_rate`: bytes in a subcycle at most.
@@ -76,7 +78,7 @@ class WaveSkip {
   [[nodiscard]] SubCycle uncertainty() const { return uncertainty_; }
 
   // Two turns agree within this share of their time.
-  static constexpr double kSettled = TurnSampling().agree;
+  static constexpr double kSettled = 0.04;
   // A turn is alike whose HBM bytes differ by less than this share of theirs, or of half of what HBM can move.
   static constexpr double kAlike = 0.25;
   // Turns that move this many lines: shorter ones scatter.
@@ -93,6 +95,7 @@ class WaveSkip {
   bool mark(const GpuProgress& now);
   // What one of the `turns` before the last `back` marks took, on average.
   [[nodiscard]] GpuProgress turn_of(std::uint64_t turns, std::uint64_t back = 0) const;
+  [[nodiscard]] bool looked_at();
   [[nodiscard]] bool as_known();
   [[nodiscard]] bool windows_agree();
   // What a turn takes that moves so many bytes.

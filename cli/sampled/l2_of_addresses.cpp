@@ -37,7 +37,7 @@ L2Cache l2_of_addresses(const GpuSpec& gpu, const Program& program, OpId op, boo
     l2.touch({.first = static_cast<LineAddress>(address / kLineBytes),
               .count = static_cast<std::uint32_t>((bytes + kLineBytes - 1) / kLineBytes),
               .communication = communication},
-             true);
+             L2Cache::Use::write);
   };
   for (auto at = touchers.rbegin(); at != touchers.rend(); ++at) {
     const ProgramOp& before = ops[at->op];

@@ -19,8 +19,6 @@ class RegimeKeys {
   [[nodiscard]] std::string of_kernel(OpId op);
   // Of a collective by itself whose message is so long that it does not matter what the L2 holds.
   [[nodiscard]] std::string of_long_collective(OpId op);
-  // Whether the kernel is looked at twice: one of 16, the same ones in each run.
-  [[nodiscard]] bool takes_second_sample(OpId op) { return context_of(op).back() == '0'; }
 
   // Of the operations from state.first on, one after the other: each call takes in one more. `arrival`: when it
   // arrives if that is known, or -1. It ends with what follows, which may begin on one GPU before another one is quiet.

@@ -1,5 +1,7 @@
 #include "cli/sampled/regime_lab.h"
 
+#include <cmath>
+
 #include "cli/sampled/coarse_system.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/observed_regime.h"
@@ -16,15 +18,6 @@ namespace {
 constexpr Time kFlowStep = nanoseconds(500);
 // By how much times at a coarser grain scatter around those in cycle, one standard deviation (docs/validation.md).
 constexpr double kGrainScatter = 0.01;
-// A second sample of a kernel that streams more would take seconds, if it were whole.
-constexpr std::uint64_t kWholeSampleBytes = std::uint64_t{1} << 30;
-
-std::uint64_t streamed_bytes(const KernelDemand& kernel) {
-  std::uint64_t bytes_of_block = 0;
-  for (const Operand& operand : kernel.reads) bytes_of_block += operand.bytes_per_block;
-  for (const Operand& operand : kernel.writes) bytes_of_block += operand.bytes_per_block;
-  return bytes_of_block * kernel.shape.blocks();
-}
 
 void run_to_end_of(OpId op, Gpu& gpu) {
   while (gpu.times()[op.value].end < 0) {
@@ -107,7 +100,7 @@ GpuProgress RegimeLab::flow_to_end_of(OpId op) {
 
 Regime RegimeLab::kernel(OpId op) {
   start_flow_at(op);
-  const SubCycle uncertain = flow_->skip_uncertainty();
+  const double uncertain = flow_->skip_variance();
   const GpuProgress done = flow_to_end_of(op);
   const GpuProgress moved = done.since(flow_done_);
   flow_done_ = done;
@@ -117,7 +110,7 @@ Regime RegimeLab::kernel(OpId op) {
   regime.hbm_read_bytes = moved.hbm_read_bytes;
   regime.hbm_write_bytes = moved.hbm_write_bytes;
   regime.unit_seconds_compute = moved.unit_seconds_compute;
-  regime.uncertainty = flow_->skip_uncertainty() - uncertain;
+  regime.uncertainty = std::llround(std::sqrt(flow_->skip_variance() - uncertain));
   memory_transactions_ += moved.memory_transactions;
   simulated_ += flow_->clock().to_time(times.end - times.start - moved.at);
   return regime;
@@ -127,7 +120,6 @@ SubCycle RegimeLab::second_sample(OpId op) {
   const HostState state = state_before(op.value);
   GpuWork work = quiet_work();
   work.from = &state;
-  work.skip_waves = streamed_bytes(programs_->front().ops[op.value].kernel) > kWholeSampleBytes;
   Gpu gpu(GpuId{0}, config_->system.gpu, work, LinkPorts());
   gpu.set_l2(l2_of_addresses(config_->system.gpu, programs_->front(), op, scripts_ != nullptr));
   run_to_end_of(op, gpu);
@@ -239,7 +231,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   const auto [to, after] = machine->run_until_quiet(from, config_->threads, [&](Time now) { steady.look(now); });
   if (to == from) throw InternalError("a stretch of the program that never ends");
   Regime regime = observed_regime(*machine, programs_->front(), state, by_itself ? state.first.value + 1 : to.end);
-  regime.uncertainty = steady.uncertainty() + machine->gpu(0).skip_uncertainty();
+  regime.uncertainty = steady.uncertainty() + std::llround(std::sqrt(machine->gpu(0).skip_variance()));
   if (grain > 1) {
     const auto real =
         make_network(config_->system.network, static_cast<std::uint32_t>(machine->gpus()), {}, machine->folded_gpus());

@@ -25,6 +25,7 @@ SampledTimeline::SampledTimeline(const RunConfig& config, const Program& program
       clock_(config.system.gpu.clock),
       frontend_(program, config.system.gpu.launch, config.host, clock_),
       keys_(config, program, communicates),
+      second_samples_(config.system.gpu, program),
       memory_(&memory),
       lab_(&lab),
       device_latency_(clock_.to_subcycles(config.system.gpu.launch.device_latency)),
@@ -161,11 +162,13 @@ void SampledTimeline::take_stretch(SubCycle now) {
     const Regime* regime = memory_->find(key, 1);
     if (regime == nullptr && company == kNever) {
       Regime fresh = lab_->kernel(state.first);
-      if (keys_.takes_second_sample(state.first)) fresh.second = lab_->second_sample(state.first);
+      if (second_samples_.wanted(state.first)) fresh.second = lab_->second_sample(state.first);
       regime = &memory_->add(key, std::move(fresh));
     }
     const SubCycle latency = frontend_.follows_in_graph(state.first) ? graph_node_ : device_latency_;
     if (regime != nullptr && latency + regime->operations.front().duration <= company) {
+      second_samples_.count(state.first, static_cast<double>(regime->operations.front().duration),
+                            static_cast<double>(regime->second));
       apply(*regime, state.first.value, now);
       return;
     }
@@ -262,22 +265,22 @@ void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle 
   sum_.hbm_communication_bytes += regime.hbm_communication_bytes;
   sum_.unit_seconds_compute += regime.unit_seconds_compute;
   sum_.unit_seconds_communication += regime.unit_seconds_communication;
-  sum_.uncertainty =
-      static_cast<SubCycle>(std::hypot(static_cast<double>(sum_.uncertainty), static_cast<double>(regime.uncertainty)));
-  if (!regime.links.empty()) add(regime.links, regime.switches, network_[regime.gpus]);
-  if (regime.second > 0) {
-    const auto difference = static_cast<double>(regime.second - longest);
-    seconds_.first += static_cast<double>(longest);
-    seconds_.difference += difference;
-    seconds_.squares += difference * difference;
+  if (regime.uncertainty > 0) {
+    const auto [at, fresh] = uncertain_at_.try_emplace(&regime, uncertain_.size());
+    if (fresh) uncertain_.push_back(0);
+    uncertain_[at->second] += static_cast<double>(regime.uncertainty);
   }
+  if (!regime.links.empty()) add(regime.links, regime.switches, network_[regime.gpus]);
   spread_traffic(regime, now, now + longest);
 }
 
 double SampledTimeline::error_estimate() const {
-  const double left_out = end_ > 0 ? 2 * static_cast<double>(sum_.uncertainty) / static_cast<double>(end_) : 0;
-  if (seconds_.first <= 0) return left_out;
-  return std::max(left_out, (std::abs(seconds_.difference) + 2 * std::sqrt(seconds_.squares)) / seconds_.first);
+  if (end_ <= 0) return 0;
+  const auto end = static_cast<double>(end_);
+  const SecondSamples::Off off = second_samples_.off(end);
+  double squares = off.scatter * off.scatter;
+  for (const double uncertain : uncertain_) squares += uncertain / end * (uncertain / end);
+  return off.bias + 2 * std::sqrt(squares);
 }
 
 void SampledTimeline::spread_traffic(const Regime& regime, SubCycle from, SubCycle to) {

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <queue>
+#include <unordered_map>
 #include <vector>
 
 #include "cli/sampled/network_loads.h"
 #include "cli/sampled/regime_key.h"
 #include "cli/sampled/regime_lab.h"
 #include "cli/sampled/regime_memory.h"
+#include "cli/sampled/second_samples.h"
 
 namespace weft {
 
@@ -30,8 +32,8 @@ class SampledTimeline {
   // What all stretches did together, of one GPU. Its operations, links and switches are left empty.
   [[nodiscard]] const Regime& sum() const { return sum_; }
   [[nodiscard]] const NetworkLoads& network() const { return network_; }
-  // How far the sum of all durations may be off, as a share of it: what second samples differ by together, and twice
-  // what that scatters; at least twice what was left out may be off.
+  // How far the end may be off, as a share of it: what second samples differ by together, and twice what they and what
+  // was left out scatter.
   [[nodiscard]] double error_estimate() const;
   // The traffic of a stretch is spread evenly over it.
   [[nodiscard]] const HbmOverTime& hbm() const { return hbm_; }
@@ -68,6 +70,7 @@ class SampledTimeline {
   ClockDomain clock_;
   Frontend frontend_;
   RegimeKeys keys_;
+  SecondSamples second_samples_;
   RegimeMemory* memory_;
   RegimeLab* lab_;
   SubCycle device_latency_, graph_node_, host_to_device_;
@@ -86,9 +89,8 @@ class SampledTimeline {
   std::vector<KernelLedger> ledgers_;
   Regime sum_;
   NetworkLoads network_;
-  struct {
-    double first = 0, difference = 0, squares = 0;  // of durations
-  } seconds_;                                       // of stretches of which there is a second sample
+  std::vector<double> uncertain_;  // of all uses of each regime together: they are off by the same
+  std::unordered_map<const Regime*, std::size_t> uncertain_at_;
   HbmOverTime hbm_;
   SubCycle end_ = 0;
 };

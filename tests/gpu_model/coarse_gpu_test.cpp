@@ -53,8 +53,8 @@ TEST(CoarseGpu, ThePlaceOfALineLeadsBackToIt) {
 TEST(CoarseGpu, LinesAreCopiedThereAndBack) {
   const GpuSpec gpu = wide_gpu();
   L2Cache fine = l2_of(gpu);
-  fine.touch({.first = 4096, .count = 512, .communication = true}, true);
-  fine.touch({.first = 100'000, .count = 256}, false);
+  fine.touch({.first = 4096, .count = 512, .communication = true}, L2Cache::Use::write);
+  fine.touch({.first = 100'000, .count = 256}, L2Cache::Use::read);
   L2Cache told = l2_of(coarse(gpu, 8));
   copy_lines(fine, 1, 8, told);
   EXPECT_EQ(told.read({.first = 4096 / 8, .count = 64}, 0).fetched_bytes, 0U);

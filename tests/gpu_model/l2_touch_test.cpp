@@ -20,7 +20,7 @@ std::uint32_t fetched(L2Cache& l2, LineAddress first, std::uint32_t count) {
 
 TEST(L2Touch, TouchedLinesAreThere) {
   L2Cache l2 = cache();
-  l2.touch({.first = 101, .count = 77}, false);
+  l2.touch({.first = 101, .count = 77}, L2Cache::Use::read);
   EXPECT_EQ(fetched(l2, 101, 77), 0U);
   EXPECT_EQ(fetched(l2, 200, 4), 4 * kLineBytes);
   EXPECT_EQ(l2.hbm_statistics().write_bytes, 0);
@@ -28,13 +28,13 @@ TEST(L2Touch, TouchedLinesAreThere) {
 
 TEST(L2Touch, OnlyTheSectorsThatWereTouched) {
   L2Cache l2 = cache();
-  l2.touch({.first = 8, .count = 1, .first_sectors = 3, .last_sectors = 3}, false);
+  l2.touch({.first = 8, .count = 1, .first_sectors = 3, .last_sectors = 3}, L2Cache::Use::read);
   EXPECT_EQ(fetched(l2, 8, 1), 2 * kSectorBytes);
 }
 
 TEST(L2Touch, WhatWasWrittenGoesToMemoryWhenItMakesRoom) {
   L2Cache l2 = cache();
-  l2.touch({.first = 0, .count = kLinesOfCache}, true);
+  l2.touch({.first = 0, .count = kLinesOfCache}, L2Cache::Use::write);
   for (LineAddress line = 0; line < 16 * kLinesOfCache; line += 4) fetched(l2, 100'000 + line, 4);
   // All but what still waits for the next batch of its channel.
   constexpr std::int64_t all = std::int64_t{kLinesOfCache} * kLineBytes;
@@ -44,17 +44,28 @@ TEST(L2Touch, WhatWasWrittenGoesToMemoryWhenItMakesRoom) {
 
 TEST(L2Touch, SaysWhatHbmWouldHaveMoved) {
   L2Cache l2 = cache();
-  EXPECT_EQ(l2.touch({.first = 0, .count = 8}, false).fetched_bytes, 8 * kLineBytes);
-  EXPECT_EQ(l2.touch({.first = 4, .count = 8}, false).fetched_bytes, 4 * kLineBytes);
-  const L2Cache::Touched written = l2.touch({.first = 100, .count = 5}, true);
+  EXPECT_EQ(l2.touch({.first = 0, .count = 8}, L2Cache::Use::read).fetched_bytes, 8 * kLineBytes);
+  EXPECT_EQ(l2.touch({.first = 4, .count = 8}, L2Cache::Use::read).fetched_bytes, 4 * kLineBytes);
+  const L2Cache::Touched written = l2.touch({.first = 100, .count = 5}, L2Cache::Use::write);
   EXPECT_EQ(written.fetched_bytes, 0);
   EXPECT_EQ(written.written_back_bytes, 0);
   L2Cache::Touched all;
   for (LineAddress line = 0; line < 16 * kLinesOfCache; line += 4) {
-    all += l2.touch({.first = 100'000 + line, .count = 4}, false);
+    all += l2.touch({.first = 100'000 + line, .count = 4}, L2Cache::Use::read);
   }
   EXPECT_EQ(all.fetched_bytes, std::int64_t{16} * kLinesOfCache * kLineBytes);
   EXPECT_EQ(all.written_back_bytes, 5 * kLineBytes);
+}
+
+TEST(L2Touch, AtomicsNeedWhatIsThere) {
+  L2Cache l2 = cache();
+  EXPECT_EQ(l2.touch({.first = 0, .count = 8}, L2Cache::Use::atomic).fetched_bytes, 8 * kLineBytes);
+  EXPECT_EQ(l2.touch({.first = 0, .count = 8}, L2Cache::Use::atomic).fetched_bytes, 0);
+  L2Cache::Touched all;
+  for (LineAddress line = 0; line < 16 * kLinesOfCache; line += 4) {
+    all += l2.touch({.first = 100'000 + line, .count = 4}, L2Cache::Use::read);
+  }
+  EXPECT_EQ(all.written_back_bytes, 8 * kLineBytes);
 }
 
 // Blocks that run together touch what they write at their end after all that they read.
