@@ -4,8 +4,30 @@
 
 #include "cli/sampled/regime.h"
 #include "gpu_model/l2_warming.h"
+#include "sim/error.h"
 
 namespace weft {
+
+std::int64_t bytes_received(const CollectiveDemand& collective) {
+  const auto ranks = static_cast<std::int64_t>(collective.group.size());
+  switch (collective.kind) {
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+      return collective.bytes.count() * ranks;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::scatter:
+      return collective.bytes.count() / ranks;
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::barrier:
+    case CollectiveKind::send_receive:
+    case CollectiveKind::shift:
+      return collective.bytes.count();
+  }
+  throw InternalError("a kind of collective");
+}
 
 L2Cache l2_of_addresses(const GpuSpec& gpu, const Program& program, OpId op, bool communicates) {
   const SharedList<ProgramOp>& ops = program.ops;
@@ -28,7 +50,7 @@ L2Cache l2_of_addresses(const GpuSpec& gpu, const Program& program, OpId op, boo
         look -= static_cast<std::int64_t>(kernel.blocks() * operand.bytes_per_block);
       }
     } else if (ops[i].kind == ProgramOpKind::collective && communicates) {
-      left -= ops[i].collective.bytes.count();
+      left -= bytes_received(ops[i].collective);
     }
     touchers.push_back(toucher);
   }
@@ -46,7 +68,7 @@ L2Cache l2_of_addresses(const GpuSpec& gpu, const Program& program, OpId op, boo
       touch_blocks(kernel, at->first_block, kernel.blocks(), resident_blocks(gpu, kernel), l2);
       touch_pages(kernel, gpu.l2.tlb, l2);
     } else if (before.kind == ProgramOpKind::collective && communicates) {
-      touch(before.collective.receive_address, before.collective.bytes.count(), true);
+      touch(before.collective.receive_address, bytes_received(before.collective), true);
     } else if (before.kind == ProgramOpKind::copy && before.copy.to_device) {
       touch(before.copy.address, before.copy.bytes.count(), false);
     }

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/config_paths.h"
+#include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/regime.h"
 #include "sim/hash.h"
 
@@ -66,7 +67,7 @@ void for_memory(const ProgramOp& op, Visit&& visit) {
       return;
     case ProgramOpKind::collective:
       visit(Interval{c.send_address, c.send_address + static_cast<std::uint64_t>(c.bytes.count())});
-      visit(Interval{c.receive_address, c.receive_address + static_cast<std::uint64_t>(c.bytes.count())});
+      visit(Interval{c.receive_address, c.receive_address + static_cast<std::uint64_t>(bytes_received(c))});
       return;
     case ProgramOpKind::copy:
       visit(Interval{op.copy.address, op.copy.address + static_cast<std::uint64_t>(op.copy.bytes.count())});

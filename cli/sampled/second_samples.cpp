@@ -75,9 +75,9 @@ bool SecondSamples::wanted(OpId kernel) {
 
 void SecondSamples::count(OpId kernel, double duration, double second) {
   Demand& demand = demands_[demand_of_[kernel.value]];
-  if (demand.too_long) {
-    unknown_ += duration;
-  } else if (second > 0) {
+  if (demand.too_long) return;
+  counted_ += duration;
+  if (second > 0) {
     demand.decided = true;
     demand.first += duration;
     demand.difference += second - duration;
@@ -93,7 +93,7 @@ SecondSamples::Off SecondSamples::off(double time) const {
     squares += demand.difference * demand.difference;
   }
   if (first <= 0 || time <= 0) return {};
-  const double share = std::max(0.0, 1 - unknown_ / time) / first;
+  const double share = counted_ / time / first;
   return {std::abs(difference) * share, std::sqrt(squares) * share};
 }
 

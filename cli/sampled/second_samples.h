@@ -19,9 +19,9 @@ class SecondSamples {
   // A kernel by itself took so long; in a second sample, if there is one, `second`, else 0.
   void count(OpId kernel, double duration, double second);
 
-  // What second samples differ by together, and by how much that scatters, as shares of `time`, of which what was
-  // counted is a part. What is too long for a second sample (WaveSkip knows what it left out) counts as if it were
-  // known.
+  // What all that was counted may be off by together, as second samples differ, and by how much that scatters: as
+  // shares of `time`, of which it is a part. Kernels that are too long for a second sample are not among them: WaveSkip
+  // knows how much what it left out scatters.
   struct Off {
     double bias = 0, scatter = 0;
   };
@@ -41,7 +41,7 @@ class SecondSamples {
   std::vector<std::uint32_t> demand_of_;  // by operation; of kernels
   std::vector<Demand> demands_;
   double expected_ = 0;  // of all
-  double unknown_ = 0;   // time of those that are too long
+  double counted_ = 0;   // time of those that are not too long
 };
 
 }  // namespace weft

@@ -37,9 +37,9 @@ TEST(SecondSamples, LaunchesThatAskForTheSameCountTogether) {
   EXPECT_TRUE(samples.wanted(OpId{10}));
   for (std::uint32_t i = 0; i < 10; ++i) samples.count(OpId{i}, 100, i == 0 ? 0 : 103);  // one is not known
   samples.count(OpId{10}, 1000, 990);
-  // 27 and -10 of 1900, as shares of what they were seen of.
-  EXPECT_DOUBLE_EQ(samples.off(2000).bias, 17.0 / 1900);
-  EXPECT_DOUBLE_EQ(samples.off(2000).scatter, std::sqrt(27.0 * 27 + 100) / 1900);
+  // 27 and -10 of 1900 that were seen twice, of 2000 that were counted, which are half of the time.
+  EXPECT_DOUBLE_EQ(samples.off(4000).bias, 17.0 / 1900 / 2);
+  EXPECT_DOUBLE_EQ(samples.off(4000).scatter, std::sqrt(27.0 * 27 + 100) / 1900 / 2);
 }
 
 TEST(SecondSamples, WhatIsTooLongForOneHasNone) {
@@ -48,7 +48,7 @@ TEST(SecondSamples, WhatIsTooLongForOneHasNone) {
   EXPECT_TRUE(samples.wanted(OpId{1}));
   samples.count(OpId{0}, 900, 0);
   samples.count(OpId{1}, 100, 110);
-  EXPECT_DOUBLE_EQ(samples.off(1000).bias, 0.01);
+  EXPECT_DOUBLE_EQ(samples.off(1000).bias, 10.0 / 1000);
 }
 
 TEST(SecondSamples, NoneTellNothing) {
