@@ -76,14 +76,14 @@ GpuProgress Gpu::progress() const {
 template <class Turns>
 void Gpu::leave_out(WaveSkip& skip, std::uint64_t most, Turns&& turns) {
   if (control_due_ > 0 || collectives_ > 0 || !flushing_.empty()) return;
+  const double variance = skip.variance();
   for (most = std::min(most, skip.most_turns()); most > 0;) {
     const std::uint64_t together = skip.moves_the_same() ? most : 1;
     if (!turns(together)) break;
     most -= together;
   }
   skipped_ += skip.skipped();
-  const auto uncertain = static_cast<double>(skip.uncertainty());
-  skip_variance_ += uncertain * uncertain;
+  skip_variance_ += skip.variance() - variance;
 }
 
 // The next blocks are through. Without `ask_all`, the L2 is only told what it then still holds.

@@ -92,7 +92,6 @@ bool WaveSkip::mark(const GpuProgress& now) {
     if (!as_known() && !windows_agree()) return false;
   }
   skipped_ = {};
-  uncertainty_ = 0;
   marks_ = {now};
   return true;
 }
@@ -100,13 +99,16 @@ bool WaveSkip::mark(const GpuProgress& now) {
 bool WaveSkip::looked_at() {
   const std::uint64_t turns = sampling_.looks;
   if (marks_.size() <= turns) return false;
+  const SubCycle before = mean_.at;
   mean_ = turn_of(turns);
   double squares = 0;
   for (std::size_t i = marks_.size() - turns; i < marks_.size(); ++i) {
     const auto off = static_cast<double>(marks_[i].at - marks_[i - 1].at - mean_.at);
     squares += off * off;
   }
-  scatter_ = std::llround(std::sqrt(squares / static_cast<double>((turns - 1) * turns)));
+  // Turns that follow each other are alike: from one look to the next they may differ by more.
+  const double apart = before > 0 ? static_cast<double>(mean_.at - before) : 0;
+  scatter_ = std::max(std::sqrt(squares / static_cast<double>((turns - 1) * turns)), std::abs(apart) / std::sqrt(2.0));
   asked_ = 0;
   moved_ = {};
   return true;
@@ -125,7 +127,7 @@ bool WaveSkip::as_known() {
   mean_ += seen.times(share);
   known_ = std::min(known_ + turns, kMostKnown * window_);
   most_turns_ *= kGrowth;
-  scatter_ = static_cast<SubCycle>(std::abs(expected - taken) * share);
+  scatter_ = std::abs(expected - taken) * share;
   return true;
 }
 
@@ -141,7 +143,7 @@ bool WaveSkip::windows_agree() {
   mean_ = turn_of(2 * window_);
   if (known_ > 0) most_turns_ = std::max(sampling_.most, most_turns_ / kGrowth);
   known_ = 2 * window_;
-  scatter_ = static_cast<SubCycle>(std::abs(expected - taken) / 2);
+  scatter_ = std::abs(expected - taken) / 2;
   asked_ = 0;
   moved_ = {};
   return true;
@@ -174,7 +176,9 @@ bool WaveSkip::leave_out(std::uint64_t work, const L2Cache::Touched& moved, std:
   left_out.memory_transactions = like.memory_transactions;
   skipped_ += left_out;
   marks_.back() += left_out;
-  uncertainty_ += scatter_ * static_cast<SubCycle>(turns);
+  const double uncertain = scatter_ * static_cast<double>(turns);
+  together_ += uncertain;
+  squares_ += uncertain * uncertain;
   next_mark_ += work;
   const double most = static_cast<double>(like.at) * hbm_rate_;
   const bool alike = std::abs(bytes - like.hbm_bytes()) <= kAlike * std::max(like.hbm_bytes(), most / 2);

@@ -74,8 +74,8 @@ class WaveSkip {
 
   // What the turns take that were left out since the last advanced().
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
-  // One standard deviation of skipped().at, about.
-  [[nodiscard]] SubCycle uncertainty() const { return uncertainty_; }
+  // Of all that was left out so far, subcycles squared, about. What goes as the same turns did is off by the same.
+  [[nodiscard]] double variance() const { return sampling_.looks > 0 ? squares_ : together_ * together_; }
 
   // Two turns agree within this share of their time.
   static constexpr double kSettled = 0.04;
@@ -112,10 +112,10 @@ class WaveSkip {
   std::uint64_t known_ = 0;  // how many these are
   GpuProgress skipped_;
   std::uint64_t most_turns_;
-  std::uint64_t asked_ = 0;  // turns in a row that the L2 was asked about and that were alike
-  L2Cache::Touched moved_;   // by these
-  SubCycle scatter_ = 0;     // of a turn
-  SubCycle uncertainty_ = 0;
+  std::uint64_t asked_ = 0;            // turns in a row that the L2 was asked about and that were alike
+  L2Cache::Touched moved_;             // by these
+  double scatter_ = 0;                 // of the mean of a turn
+  double squares_ = 0, together_ = 0;  // of what was left out
 };
 
 // Rounds of a turn, of a kernel of which so many blocks run at once.

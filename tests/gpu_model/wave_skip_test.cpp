@@ -38,7 +38,7 @@ TEST(WaveSkip, LeavesOutTurnsOfASettledKernelAndKeepsTheLast) {
   EXPECT_EQ(turns_left_out(waves, 2000, [](std::uint64_t) { return kTime; }), 16U);  // of 20: three seen, one to come
   EXPECT_EQ(waves.skipped().at, 16 * kTime);
   EXPECT_EQ(waves.skipped().hbm_read_bytes, 16 * 1000);
-  EXPECT_EQ(waves.uncertainty(), 0);
+  EXPECT_EQ(waves.variance(), 0);
 }
 
 TEST(WaveSkip, TakesTheMeanOfTurnsAndSaysHowTheyScatter) {
@@ -47,7 +47,7 @@ TEST(WaveSkip, TakesTheMeanOfTurnsAndSaysHowTheyScatter) {
       turns_left_out(waves, 2000, [](std::uint64_t turn) { return SubCycle{turn % 2 == 0 ? 1000 : 1010}; }));
   ASSERT_GT(turns, 0);
   EXPECT_EQ(waves.skipped().at, turns * 1005);
-  EXPECT_EQ(waves.uncertainty(), turns * 10 / 2);
+  EXPECT_DOUBLE_EQ(std::sqrt(waves.variance()), static_cast<double>(turns) * 10 / 2);
 }
 
 TEST(WaveSkip, WaitsWhileTurnsStillChange) {
@@ -141,7 +141,7 @@ TEST(WaveSkip, RoundsCountWhetherTheyAgreeOrNot) {
   static_cast<void>(rounds.leave_out(80 * kTurn, {}, 80));
   EXPECT_EQ(rounds.skipped().at, 140 * kTime);
   // Of eight turns, two are 9/4 off and six 3/4; the mean of eight scatters by less than one.
-  EXPECT_NEAR(static_cast<double>(rounds.uncertainty()), 80 * kTime * std::sqrt((2 * 81 + 6 * 9) / 16.0 / 7 / 8), 80);
+  EXPECT_NEAR(std::sqrt(rounds.variance()), 80 * kTime * std::sqrt((2 * 81 + 6 * 9) / 16.0 / 7 / 8), 80);
 }
 
 TEST(WaveSkip, BeginsAnewWhereOthersWereLeftOut) {
