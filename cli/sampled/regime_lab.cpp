@@ -18,6 +18,8 @@ namespace {
 constexpr Time kFlowStep = nanoseconds(500);
 // By how much times at a coarser grain scatter around those in cycle, one standard deviation (docs/validation.md).
 constexpr double kGrainScatter = 0.01;
+// Likewise of GPUs that are simulated one by one, of whose collectives steps and rounds are left out.
+constexpr double kApartScatter = 0.0075;
 
 void run_to_end_of(OpId op, Gpu& gpu) {
   while (gpu.times()[op.value].end < 0) {
@@ -244,7 +246,10 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   SubCycle last = 0;
   for (std::uint32_t i = state.first.value; i < to.end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
   double scatter = grain > 1 ? kGrainScatter : 0;
-  if (scripts_ != nullptr) scatter += (alone ? *alone : at_grain(grain)).folded->scatter(state.first.value, to.end);
+  if (scripts_ != nullptr) {
+    const FoldedMachine& folded = *(alone ? *alone : at_grain(grain)).folded;
+    scatter += folded.why_not().empty() ? folded.scatter(state.first.value, to.end) : kApartScatter;
+  }
   regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(last));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
   keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);
