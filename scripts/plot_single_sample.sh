@@ -14,7 +14,7 @@ values() {  # of a column, in the order of the table; without it, one that is ev
   awk -F, -v c="${1:-0}" 'NR > 1 { v = c ? $c : "all" } NR > 1 && !seen[v]++ { print v }' "$results"
 }
 system=$(column system) switch=$(column switch_reduce)
-over='sequence, Ki tokens' unit=1024 keyed=peak_memory_bytes
+over='sequence, Ki tokens' unit=1024 keyed=communication_exposed_s
 if [ "$(values "$length" | wc -l)" = 1 ]; then
   over=GPUs unit=1 length=$(column gpus) system="" keyed=tokens_per_s
 fi
@@ -49,9 +49,9 @@ count=$(wc -w <<<"$systems")
           label=notitle
         done
       done
-      [ "$metric:$over" = tokens_per_s:GPUs ] && echo "set logscale y; set yrange [*:*]; set offsets 0, 0, 0, 0" ||
+      [ "$metric" = tokens_per_s ] || [ "$over" != GPUs ] && echo "set logscale y; set yrange [*:*]; set offsets 0, 0, 0, 0" ||
         echo "unset logscale y; set yrange [0:*]; set offsets 0, 0, graph 0.05, 0"
-      [ "$metric" = "$keyed" ] && echo "set key top left samplen 2" || echo "unset key"
+      [ "$metric" = "$keyed" ] && echo "set key top left Left reverse samplen 1.5 spacing 0.85 font ',10'" || echo "unset key"
       echo "set ylabel '$title'; plot $plot"
     done
     row=$((row + 1))
