@@ -4,29 +4,17 @@
 
 #include "cli/sampled/regime.h"
 #include "gpu_model/l2_warming.h"
-#include "sim/error.h"
+#include "network/generated_schedule.h"
 
 namespace weft {
 
 std::int64_t bytes_received(const CollectiveDemand& collective) {
-  const auto ranks = static_cast<std::int64_t>(collective.group.size());
-  switch (collective.kind) {
-    case CollectiveKind::all_gather:
-    case CollectiveKind::gather:
-      return collective.bytes.count() * ranks;
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::scatter:
-      return collective.bytes.count() / ranks;
-    case CollectiveKind::all_reduce:
-    case CollectiveKind::broadcast:
-    case CollectiveKind::reduce:
-    case CollectiveKind::all_to_all:
-    case CollectiveKind::barrier:
-    case CollectiveKind::send_receive:
-    case CollectiveKind::shift:
-      return collective.bytes.count();
-  }
-  throw InternalError("a kind of collective");
+  return output_bytes_of({.kind = collective.kind,
+                          .bytes = collective.bytes.count(),
+                          .element_bytes = bytes_per_element(collective.type),
+                          .ranks = static_cast<std::uint32_t>(collective.group.size()),
+                          .root = collective.root},
+                         0);
 }
 
 L2Cache l2_of_addresses(const GpuSpec& gpu, const Program& program, OpId op, bool communicates) {

@@ -10,7 +10,7 @@ namespace weft {
 // What the last operations touched that fit into it, in their order. `communicates`: collectives, too.
 [[nodiscard]] L2Cache l2_of_addresses(const GpuSpec& gpu, const Program& program, OpId op, bool communicates);
 
-// What a rank's buffer receives of a collective; of `gather`, the root's.
+// What the buffer of the first rank receives of a collective: the program is that of the first GPU.
 [[nodiscard]] std::int64_t bytes_received(const CollectiveDemand& collective);
 
 }  // namespace weft

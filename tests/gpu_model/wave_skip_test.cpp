@@ -227,7 +227,7 @@ TEST(WaveSkip, RoundsOfOneWaveThatWaitsForHbm) { expect_the_same_in_less(one_wav
 TEST(WaveSkip, RoundsOfOneWaveThatComputes) { expect_the_same_in_less(one_wave(8, 6.4e8)); }
 
 // Waves of blocks that stream the same lines, more than the L2 holds, and add to others, which are fetched first: what
-// is left out may seem to be there still when the next wave comes.
+// is left out moves as much as what is simulated.
 TEST(WaveSkip, BlocksThatStreamTheSameLines) {
   constexpr std::uint32_t kBlocks = 16;
   GpuSpec gpu = small_gpu();
