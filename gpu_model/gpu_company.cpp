@@ -1,16 +1,30 @@
 // Kernels beside collectives, and several kernels: what of them is left out between two windows (steady_kernels.h).
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "gpu_model/convoys.h"
 #include "gpu_model/gpu.h"
 
 namespace weft {
 
 namespace {
-constexpr double kStepsTogether = 64;            // in which rounds are left out together
-constexpr std::uint32_t kMostBlocksOfUnit = 32;  // CUDA programming guide, table of technical specifications
+constexpr double kStepsTogether = 64;  // in which rounds are left out together
+
+// What a block shares with others, if it shares anything: the first line of its longest operand.
+LineAddress longest_load(const Agent& agent) {
+  const auto* loads = agent.phase.loads.begin();
+  const auto* longest = std::max_element(loads, loads + agent.load_count,
+                                         [](const LineStream& a, const LineStream& b) { return a.lines < b.lines; });
+  return agent.load_count > 0 ? longest->first : 0;
+}
+
+double lines_of_round(const Agent& agent) {
+  double lines = 0;
+  for (std::uint32_t s = 0; s < agent.load_count; ++s) lines += agent.phase.loads[s].lines;
+  return lines / agent.rounds;
+}
 }  // namespace
 
 // Nothing of the host is due, and all that runs are collectives and kernels in the middle.
@@ -65,17 +79,23 @@ void Gpu::note_rounds() {
 // Each block that runs gets a part of `rounds` as its rate says: how many times they may be left out until the first
 // one is at its end; 0: a rate is not known.
 double Gpu::share_rounds(std::uint32_t slot, double rounds) {
-  // Those that share a unit with as many others go equally fast but for chance.
-  struct Crowd {
-    double rate = 0, blocks = 0;
-  };
-  std::array<Crowd, 2 * (kMostBlocksOfUnit + 1)> crowds{};
-  const auto crowd_of = [&](const Agent& agent) -> Crowd& {
-    const Unit& unit = units_[agent.unit];
-    return crowds.at(2 * std::min(unit.compute_blocks, kMostBlocksOfUnit) + (unit.communication_blocks > 0 ? 1 : 0));
-  };
   const auto is_part = [&](std::size_t i) { return !agents_[i].finished && agents_[i].kernel == slot; };
-  double all = 0;
+  std::vector<std::size_t> by_age;
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    if (is_part(i)) by_age.push_back(i);
+  }
+  std::sort(by_age.begin(), by_age.end(), [this](std::size_t a, std::size_t b) {
+    return std::pair(agents_[a].unit, agents_[a].block_number) < std::pair(agents_[b].unit, agents_[b].block_number);
+  });
+  std::vector<Convoys::Place> places(agents_.size());
+  for (std::size_t n = 0; n < by_age.size(); ++n) {
+    const Agent& agent = agents_[by_age[n]];
+    const Unit& unit = units_[agent.unit];
+    Convoys::Place& place = places[by_age[n]];
+    place = {.crowd = 2 * unit.compute_blocks + (unit.communication_blocks > 0 ? 1 : 0), .stream = longest_load(agent)};
+    if (n > 0 && agents_[by_age[n - 1]].unit == agent.unit) place.older = places[by_age[n - 1]].older + 1;
+  }
+  Convoys convoys;
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     if (!is_part(i)) continue;
     const Agent& agent = agents_[i];
@@ -83,18 +103,18 @@ double Gpu::share_rounds(std::uint32_t slot, double rounds) {
     const RoundRate& rate = round_rates_[i];
     const bool known = rate.kernel == running_[slot].sequence && rate.block == agent.block_number;
     if (!known || agent.phase_index != 0 || rate.since == now()) return 0;
-    const double lines = static_cast<double>(agent.returned - rate.returned) / static_cast<double>(now() - rate.since);
-    crowd_of(agent).rate += lines;
-    ++crowd_of(agent).blocks;
-    all += lines;
+    const auto lines = static_cast<double>(agent.returned - rate.returned);
+    const auto time = static_cast<double>(now() - rate.since);
+    convoys.add(places[i], lines, time, lines / std::max(1.0, lines_of_round(agent)));
   }
+  double all = 0;
+  for (std::size_t i = 0; i < agents_.size(); ++i) all += is_part(i) ? convoys.rate(places[i]) : 0;
   if (all <= 0) return 0;
   auto times = std::numeric_limits<double>::max();
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     if (!is_part(i)) continue;
     RoundRate& rate = round_rates_[i];
-    const Crowd& crowd = crowd_of(agents_[i]);
-    rate.rounds = crowd.rate / crowd.blocks * rounds / all;
+    rate.rounds = convoys.rate(places[i]) * rounds / all;
     rate.carried = 0.5;
     const double left = static_cast<double>(agents_[i].rounds) - agents_[i].load_round;
     if (rate.rounds > 0) times = std::min(times, left / rate.rounds);

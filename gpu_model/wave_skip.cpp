@@ -16,10 +16,9 @@ constexpr std::uint64_t kMostKnown = 16;
 // samples a wave needs, was seen on a layer of attention on H100 (docs/validation.md).
 constexpr std::uint64_t kSettlingTurns = 128;
 constexpr std::uint64_t kSettlingShare = 4;  // of all turns, one in so many at most
-constexpr std::uint64_t kMostSamplesOfWave = 12;
-constexpr std::uint64_t kFewestSamplesOfWave = 2;
-constexpr std::uint64_t kSamplesOfKernel = 96;
+constexpr std::uint64_t kSamplesOfWave = 12;
 constexpr std::uint64_t kMostLooks = 8;
+constexpr std::uint64_t kLooksOfBatch = 4;
 }  // namespace
 
 GpuProgress& GpuProgress::operator+=(const GpuProgress& more) {
@@ -52,9 +51,7 @@ GpuProgress GpuProgress::times(double factor) const {
 }
 
 TurnSampling WaveSkip::of_rounds(std::uint64_t turns, std::uint64_t turns_of_wave) {
-  const std::uint64_t waves = std::max<std::uint64_t>(1, turns / std::max<std::uint64_t>(1, turns_of_wave));
-  const std::uint64_t samples = std::clamp(kSamplesOfKernel / waves, kFewestSamplesOfWave, kMostSamplesOfWave);
-  const std::uint64_t most = std::max(TurnSampling().most, turns_of_wave / samples);
+  const std::uint64_t most = std::max(TurnSampling().most, turns_of_wave / kSamplesOfWave);
   return {.settling = std::max<std::uint64_t>(1, std::min(kSettlingTurns, turns / kSettlingShare)),
           .most = most,
           .looks = std::min(kMostLooks, most / 2)};
@@ -109,9 +106,24 @@ bool WaveSkip::looked_at() {
   // Turns that follow each other are alike: from one look to the next they may differ by more.
   const double apart = before > 0 ? static_cast<double>(mean_.at - before) : 0;
   scatter_ = std::max(std::sqrt(squares / static_cast<double>((turns - 1) * turns)), std::abs(apart) / std::sqrt(2.0));
+  if (looks_++ % kLooksOfBatch == 0) batches_.emplace_back();
   asked_ = 0;
   moved_ = {};
   return true;
+}
+
+double WaveSkip::slowly() const {
+  Batch all;
+  for (const Batch& batch : batches_) {
+    all.turns += batch.turns;
+    all.time += batch.time;
+  }
+  double squares = 0;
+  for (const Batch& batch : batches_) {
+    const double off = batch.time - batch.turns * (all.turns > 0 ? all.time / all.turns : 0);
+    squares += off * off;
+  }
+  return squares;
 }
 
 // Short turns scatter by more than what is to be known: those that are as what is known count together with it.
@@ -179,6 +191,10 @@ bool WaveSkip::leave_out(std::uint64_t work, const L2Cache::Touched& moved, std:
   const double uncertain = scatter_ * static_cast<double>(turns);
   together_ += uncertain;
   squares_ += uncertain * uncertain;
+  if (!batches_.empty()) {
+    batches_.back().turns += static_cast<double>(turns);
+    batches_.back().time += static_cast<double>(turns) * static_cast<double>(mean_.at);
+  }
   next_mark_ += work;
   const double most = static_cast<double>(like.at) * hbm_rate_;
   const bool alike = std::abs(bytes - like.hbm_bytes()) <= kAlike * std::max(like.hbm_bytes(), most / 2);

@@ -3,6 +3,7 @@
 // they would have taken.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -75,7 +76,9 @@ class WaveSkip {
   // What the turns take that were left out since the last advanced().
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
   // Of all that was left out so far, subcycles squared, about. What goes as the same turns did is off by the same.
-  [[nodiscard]] double variance() const { return sampling_.looks > 0 ? squares_ : together_ * together_; }
+  [[nodiscard]] double variance() const {
+    return sampling_.looks > 0 ? std::max(squares_, slowly()) : together_ * together_;
+  }
 
   // Two turns agree within this share of their time.
   static constexpr double kSettled = 0.04;
@@ -98,6 +101,8 @@ class WaveSkip {
   [[nodiscard]] bool looked_at();
   [[nodiscard]] bool as_known();
   [[nodiscard]] bool windows_agree();
+  // The part of the variance that looks which follow each other do not show: what differs from batch to batch of them.
+  [[nodiscard]] double slowly() const;
   // What a turn takes that moves so many bytes.
   [[nodiscard]] double time_of(const GpuProgress& like, double bytes) const;
 
@@ -116,6 +121,11 @@ class WaveSkip {
   L2Cache::Touched moved_;             // by these
   double scatter_ = 0;                 // of the mean of a turn
   double squares_ = 0, together_ = 0;  // of what was left out
+  struct Batch {
+    double turns = 0, time = 0;  // left out after some looks
+  };
+  std::vector<Batch> batches_;
+  std::uint64_t looks_ = 0;
 };
 
 // Rounds of a turn, of a kernel of which so many blocks run at once.

@@ -144,6 +144,24 @@ TEST(WaveSkip, RoundsCountWhetherTheyAgreeOrNot) {
   EXPECT_NEAR(std::sqrt(rounds.variance()), 80 * kTime * std::sqrt((2 * 81 + 6 * 9) / 16.0 / 7 / 8), 80);
 }
 
+// All turns of a look take as long, and so do those of the next looks; later ones take longer.
+TEST(WaveSkip, SaysWhatChangesSlowly) {
+  WaveSkip rounds(4000 * kTurn, kTurn, WaveSkip::of_rounds(4000, 4000), kHbmRate, kCache);
+  GpuProgress now;
+  std::uint64_t turn = 0;
+  for (int look = 0; look < 8; ++look) {
+    bool looked = false;
+    while (!looked) {
+      now.at += look < 4 ? kTime : kTime + 100;
+      looked = rounds.advanced(++turn * kTurn, [&] { return now; });
+    }
+    static_cast<void>(rounds.leave_out(10 * kTurn, {}, 10));
+    now += rounds.skipped();
+    turn += 10;
+  }
+  EXPECT_NEAR(std::sqrt(rounds.variance()), std::sqrt(2) * 40 * 100 / 2, 1);
+}
+
 TEST(WaveSkip, BeginsAnewWhereOthersWereLeftOut) {
   WaveSkip rounds(1000 * kTurn, kTurn, WaveSkip::kWaves, kHbmRate, kCache);
   const auto at = [&](std::uint64_t turn) {
