@@ -137,6 +137,8 @@ class Gpu final : public Chip {
   void leave_out_work(std::uint64_t rounds);
   void leave_out_waves();
   L2Cache::Touched leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, bool ask_all);
+  std::uint64_t become_later_blocks(std::uint32_t slot, std::uint64_t wave, std::uint64_t most);
+  void tell_progress(const std::vector<std::size_t>& agents);
   void leave_out_rounds();
   [[nodiscard]] std::int64_t streams_of(std::uint32_t slot) const;
   std::uint64_t leave_out_shared(std::uint32_t slot, double times, bool ask_all, L2Cache::Touched& moved);

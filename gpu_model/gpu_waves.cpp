@@ -108,9 +108,18 @@ void Gpu::leave_out_waves() {
   const std::uint64_t blocks = waves_->turn() / rounds;
   const std::uint64_t turns = (kernel.blocks - kernel.next_block) / blocks;
   leave_out(*waves_, turns > 0 ? turns - 1 : 0, [&](std::uint64_t together) {
+    if (rounds_ && waves_->moves_the_same()) {
+      const std::uint64_t later = become_later_blocks(active_.front(), blocks, together * blocks);
+      if (later == 0) return false;
+      rounds_done_ += later * rounds;
+      const double turns_left_out = static_cast<double>(later) / static_cast<double>(blocks);
+      return waves_->leave_out(later * rounds, waves_->usual(turns_left_out),
+                               std::max<std::uint64_t>(1, later / blocks));
+    }
     const L2Cache::Touched moved = leave_out_blocks(kernel, together * blocks, together == 1);
     rounds_done_ += together * waves_->turn();
-    return waves_->leave_out(together * waves_->turn(), together == 1 ? moved : waves_->usual(together), together);
+    return waves_->leave_out(together * waves_->turn(),
+                             together == 1 ? moved : waves_->usual(static_cast<double>(together)), together);
   });
   if (rounds_) rounds_->begin_at(rounds_done_);
 }
@@ -133,7 +142,7 @@ void Gpu::leave_out_rounds() {
     L2Cache::Touched moved;
     const std::uint64_t rounds = leave_out_shared(slot, static_cast<double>(together), together == 1, moved);
     rounds_done_ += rounds;
-    return rounds_->leave_out(rounds, together == 1 ? moved : rounds_->usual(together), together);
+    return rounds_->leave_out(rounds, together == 1 ? moved : rounds_->usual(static_cast<double>(together)), together);
   });
   for (RoundRate& rate : round_rates_) rate.since -= rounds_->skipped().at;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "sim/error.h"
 
@@ -139,6 +140,24 @@ void KernelProgram::push(std::uint64_t block, Phase& phase) const {
     phase.store(sums);
     at += sums.lines;
   }
+}
+
+std::uint64_t KernelProgram::alike_after(std::uint64_t first, std::uint64_t end, std::uint64_t most) const {
+  std::uint64_t period = cluster_blocks_;
+  std::uint64_t largest = 1;  // so many blocks share a slice
+  for (const Operand& operand : reads_) {
+    period = std::lcm(period, std::uint64_t{operand.divisor});
+    largest = std::max(largest, std::uint64_t{operand.divisor});
+    if (period > most) break;
+  }
+  if (period <= most) return most - most % period;
+  // Else those that all share one slice now, and then again.
+  const auto share_one = [&](std::uint64_t later) { return (first + later) / largest == (end - 1 + later) / largest; };
+  if (!share_one(0)) return 0;
+  std::uint64_t after = most;
+  if (!share_one(after)) after -= std::min(after, (end + after) % largest);
+  after -= after % cluster_blocks_;
+  return share_one(after) ? after : 0;
 }
 
 Phase KernelProgram::phase(std::uint64_t block, std::uint32_t index) const {

@@ -35,6 +35,9 @@ class KernelProgram {
   [[nodiscard]] std::uint32_t phases() const { return phases_; }
   // Phase `index` of block `block`, with its addresses.
   [[nodiscard]] Phase phase(std::uint64_t block, std::uint32_t index) const;
+  // Blocks [first, end) are followed, so many blocks later and at most `most`, by as many that share operands with each
+  // other as these do. 0: by none so near.
+  [[nodiscard]] std::uint64_t alike_after(std::uint64_t first, std::uint64_t end, std::uint64_t most) const;
 
  private:
   [[nodiscard]] LineStream stream(const Operand& operand, std::uint64_t block) const;

@@ -45,7 +45,7 @@ std::uint64_t resident_blocks(const GpuSpec& gpu, const KernelProgram& kernel) {
 }
 
 L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end,
-                              std::uint64_t resident, L2Cache& l2) {
+                              std::uint64_t resident, L2Cache& l2, std::uint64_t storing) {
   L2Cache::Touched moved;
   std::vector<Phase> wave;
   for (std::uint64_t begin = first; begin < end; begin += resident) {
@@ -67,8 +67,10 @@ L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, 
                              .last_sectors = slice.sectors(to - 1)},
                             slice.atomic ? L2Cache::Use::atomic : use, slice.through_l1);
         };
-        for (const Phase& phase : wave) {
+        for (std::size_t b = 0; b < wave.size(); ++b) {
+          const Phase& phase = wave[b];
           for (std::size_t i = 0; i < phase.load_count; ++i) touch(i, phase.loads.at(i), false);
+          if (begin + b + storing >= end) continue;
           for (std::size_t i = 0; i < phase.store_count; ++i) touch(i, phase.stores.at(i), true);
         }
       }

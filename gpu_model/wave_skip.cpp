@@ -169,12 +169,12 @@ bool WaveSkip::moves_the_same() const {
   return !hbm_decides || moved_.fetched_bytes + moved_.written_back_bytes >= kFills * cache_bytes_;
 }
 
-L2Cache::Touched WaveSkip::usual(std::uint64_t turns) const {
+L2Cache::Touched WaveSkip::usual(double turns) const {
   if (asked_ == 0) {
-    const GpuProgress all = mean_.times(static_cast<double>(turns));
+    const GpuProgress all = mean_.times(turns);
     return {all.hbm_read_bytes, all.hbm_write_bytes};
   }
-  const double factor = static_cast<double>(turns) / static_cast<double>(asked_);
+  const double factor = turns / static_cast<double>(asked_);
   return {std::llround(static_cast<double>(moved_.fetched_bytes) * factor),
           std::llround(static_cast<double>(moved_.written_back_bytes) * factor)};
 }

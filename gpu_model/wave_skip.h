@@ -63,7 +63,7 @@ class WaveSkip {
   // What such turns move does not change any more: the L2 need not be asked turn by turn.
   [[nodiscard]] bool moves_the_same() const;
   // What `turns` of them move then.
-  [[nodiscard]] L2Cache::Touched usual(std::uint64_t turns) const;
+  [[nodiscard]] L2Cache::Touched usual(double turns) const;
   // So much work, `turns` about, is left out, which moves so many bytes. False: it is unlike the turns that were seen;
   // the next one is to be simulated.
   bool leave_out(std::uint64_t work, const L2Cache::Touched& moved, std::uint64_t turns = 1);

@@ -52,6 +52,23 @@ TEST(KernelProgram, DivisorAndModuloShareSlicesBetweenBlocks) {
   EXPECT_FALSE(read_of({.base = 0, .bytes_per_block = 128}, 0).through_l1);
 }
 
+TEST(KernelProgram, LaterBlocksShareOperandsAsEarlierOnesDo) {
+  // Four blocks share one slice of what is read, by clusters of two.
+  KernelDemand demand = grid_of(64, 128);
+  demand.reads = {{.base = 0, .bytes_per_block = 128, .divisor = 4}, {.base = 4096, .bytes_per_block = 128}};
+  demand.cluster_blocks = 2;
+  GpuSpec gpu = small_gpu();
+  gpu.max_cluster_blocks = 2;
+  const KernelProgram kernel(demand, gpu, "k");
+  EXPECT_EQ(kernel.alike_after(2, 9, 30), 28U);
+  EXPECT_EQ(kernel.alike_after(0, 16, 4), 4U);
+  // So near only blocks of the same slice are alike, if those that are asked for share one.
+  EXPECT_EQ(kernel.alike_after(0, 2, 2), 2U);
+  EXPECT_EQ(kernel.alike_after(0, 2, 3), 2U);
+  EXPECT_EQ(kernel.alike_after(0, 4, 3), 0U);
+  EXPECT_EQ(kernel.alike_after(3, 5, 3), 0U);
+}
+
 TEST(KernelProgram, TheMemoryScaleTakesBytesNotPlaces) {
   const LineStream half = read_of({.base = 0, .bytes_per_block = 1024}, 2, 0.5);
   EXPECT_EQ(half.first, 16U);

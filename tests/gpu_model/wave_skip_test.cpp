@@ -260,6 +260,22 @@ TEST(WaveSkip, BlocksThatStreamTheSameLines) {
   expect_the_same_in_less(program_of({kernel_op(demand)}), 0.8, gpu);
 }
 
+// Long waves across groups of blocks that stream the same lines: those that run become as many of a later group.
+TEST(WaveSkip, WavesOfBlocksThatStreamTheSameLines) {
+  constexpr std::uint32_t kBlocks = 60, kSharing = 12;
+  GpuSpec gpu = small_gpu();
+  gpu.l2.bytes = 4 << 20;
+  KernelDemand demand = grid_of(kBlocks, 128);
+  demand.shape.shared_memory_bytes = 40 << 10;  // one on a unit
+  demand.reads = {{.base = 0, .bytes_per_block = 8 << 20, .divisor = kSharing}};
+  demand.writes = {{.base = 128 << 20, .bytes_per_block = 4096}};
+  demand.write_at_end = true;
+  demand.iterations = 2048;
+  demand.stages = 2;
+  demand.flops[0] = 6.4e8 * kBlocks;
+  expect_the_same_in_less(program_of({kernel_op(demand)}), 0.4, gpu);
+}
+
 // Two units have two blocks each and two have one, which is through in half of the time.
 TEST(WaveSkip, BlocksThatShareAUnitGoOnMoreSlowly) { expect_the_same_in_less(one_wave(6, 6.4e8), 0.95); }
 
