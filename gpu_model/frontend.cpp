@@ -13,9 +13,11 @@ Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostS
       collective_issue_(clock.to_subcycles(launch.host_collective_issue) * host.gpus_per_process),
       host_to_device_(clock.to_subcycles(launch.host_to_device)),
       cuda_graph_(host.cuda_graph),
+      queue_depth_(launch.queue_depth),
       clock_(clock),
       missing_(program.ops.size(), 0),
-      times_(program.ops.size()) {
+      times_(program.ops.size()),
+      queued_(program.priorities.size(), 0) {
   std::vector<std::vector<OpId>> dependents(program.ops.size());
   std::vector<std::optional<OpId>> last_on_stream(program.priorities.size());
   const std::uint32_t first = from == nullptr ? 0 : from->first.value;
@@ -45,6 +47,7 @@ Frontend::Frontend(const Program& program, const LaunchSpec& launch, const HostS
     std::sort(predecessors.begin(), predecessors.end());
     predecessors.erase(std::unique(predecessors.begin(), predecessors.end()), predecessors.end());
     missing_[i] = static_cast<std::uint32_t>(predecessors.size()) + 1;  // and its own arrival
+    if (from != nullptr && i < from->issued && is_launch(i)) ++queued_[op.stream.value];
     for (const OpId before : predecessors) dependents[before.value].push_back(OpId{i});
   }
   for (const auto& list : dependents) {
@@ -105,21 +108,32 @@ bool Frontend::waits_done(const ProgramOp& op) const {
   });
 }
 
+bool Frontend::is_launch(std::size_t op) const {
+  return program_->ops[op].kind != ProgramOpKind::host_wait && !follows_in_graph(OpId{static_cast<std::uint32_t>(op)});
+}
+
+bool Frontend::may_issue(std::size_t op) const {
+  const ProgramOp& next = program_->ops[op];
+  if (next.kind == ProgramOpKind::host_wait) return waits_done(next);
+  return queue_depth_ == 0 || !is_launch(op) || queued_[next.stream.value] < queue_depth_;
+}
+
 std::optional<Frontend::Issue> Frontend::step(SubCycle now) {
   if (next_ == program_->ops.size()) return std::nullopt;
   const ProgramOp& op = program_->ops[next_];
   Issue issue;
+  if (!may_issue(next_)) {
+    host_waits_ = true;
+    return std::nullopt;
+  }
   if (op.kind == ProgramOpKind::host_wait) {
-    if (!waits_done(op)) {
-      host_waits_ = true;
-      return std::nullopt;
-    }
     times_[next_] = {now, now, now, now};
     note_end(static_cast<std::uint32_t>(next_));
   } else {
     issue.op = OpId{static_cast<std::uint32_t>(next_)};
     issue.arrives = now + host_to_device_;
     times_[next_].called = now - issue_time(op);
+    if (is_launch(next_)) ++queued_[op.stream.value];
   }
   ++next_;
   if (next_ < program_->ops.size()) issue.next_step = now + delay_before(next_);
@@ -132,11 +146,12 @@ bool Frontend::completed(OpId op, SubCycle now, std::vector<OpId>& ready) {
   times_[op.value].end = now;
   --left_;
   note_end(op.value);
+  if (is_launch(op.value)) --queued_[program_->ops[op.value].stream.value];
   for (std::uint32_t i = first_dependent_[op.value]; i < first_dependent_[op.value + 1]; ++i) {
     times_[dependents_[i].value].unblocked = now;
     if (--missing_[dependents_[i].value] == 0) ready.push_back(dependents_[i]);
   }
-  if (!host_waits_ || !waits_done(program_->ops[next_])) return false;
+  if (!host_waits_ || !may_issue(next_)) return false;
   host_waits_ = false;
   return true;
 }

@@ -88,19 +88,25 @@ class Frontend {
  private:
   [[nodiscard]] SubCycle issue_time(const ProgramOp& op) const;
   [[nodiscard]] bool waits_done(const ProgramOp& op) const;
+  // What the host waits for before it does so is over: operations, or a place in the stream's queue.
+  [[nodiscard]] bool may_issue(std::size_t op) const;
+  // Whether it takes a place there: a graph takes one.
+  [[nodiscard]] bool is_launch(std::size_t op) const;
 
   const Program* program_;
   SubCycle host_issue_;
   SubCycle collective_issue_;
   SubCycle host_to_device_;
   bool cuda_graph_;
+  std::uint32_t queue_depth_;
   ClockDomain clock_;
   std::vector<std::uint32_t> missing_;
   std::vector<std::uint32_t> first_dependent_;  // by op, into dependents_
   std::vector<OpId> dependents_;
   std::vector<OpTimes> times_;
-  std::size_t next_ = 0;  // the op the host issues next
-  std::size_t left_ = 0;  // device ops that have not ended
+  std::vector<std::uint32_t> queued_;  // by stream: launches that have not ended
+  std::size_t next_ = 0;               // the op the host issues next
+  std::size_t left_ = 0;               // device ops that have not ended
   bool host_waits_ = false;
   std::uint32_t first_open_ = 0;  // the first operation that has not ended
   std::uint32_t ended_to_ = 0;    // behind the last one that has

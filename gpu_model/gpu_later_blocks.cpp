@@ -31,8 +31,8 @@ std::uint64_t blocks_storing(const RunningKernel& kernel) {
 }
 }  // namespace
 
-// By how many blocks they are later: at most `most`, nearly whole waves, and so that they share with each other what they
-// do now. 0: there are no such. The L2 is told what it holds then.
+// By how many blocks they are later: at most `most`, nearly whole waves, and so that they share with each other what
+// they do now. 0: there are no such. The L2 is told what it holds then.
 std::uint64_t Gpu::become_later_blocks(std::uint32_t slot, std::uint64_t wave, std::uint64_t most) {
   RunningKernel& kernel = running_[slot];
   const KernelProgram& program = *kernel.program;

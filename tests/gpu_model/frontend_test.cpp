@@ -13,9 +13,9 @@ constexpr SubCycle n(std::int64_t whole) { return cycles(whole); }
 
 // The books of a program under the small GPU's launch times: 1000 a launch, 2000 on the way, 3000 a collective.
 struct Host {
-  explicit Host(std::vector<ProgramOp> ops, const HostSpec& host = {}, std::size_t streams = 2)
-      : program(program_of(std::move(ops), streams)),
-        frontend(program, small_gpu().launch, host, ClockDomain(megahertz(1000))) {}
+  explicit Host(std::vector<ProgramOp> ops, const HostSpec& host = {}, std::size_t streams = 2,
+                const LaunchSpec& launch = small_gpu().launch)
+      : program(program_of(std::move(ops), streams)), frontend(program, launch, host, ClockDomain(megahertz(1000))) {}
   // Issues all that the host can issue, each arriving at once; returns what may start.
   std::vector<std::uint32_t> issue_all(SubCycle from) {
     std::vector<std::uint32_t> ready;
@@ -212,6 +212,41 @@ TEST(Frontend, GoesOnFromWhereOneStreamHasBeenOvertaken) {
   EXPECT_FALSE(frontend.done());
   frontend.completed(OpId{4}, n(3000), ready);
   EXPECT_TRUE(frontend.done());
+}
+
+// Of each stream by itself: the host cannot reach the launch for another one behind it.
+TEST(Frontend, WaitsForAPlaceInTheQueueOfAStream) {
+  LaunchSpec launch = small_gpu().launch;
+  launch.queue_depth = 2;
+  Host host({op_on(0), op_on(0), op_on(0), op_on(1), op_on(1)}, {}, 2, launch);
+  EXPECT_EQ(host.issue_all(n(1000)), std::vector<std::uint32_t>{0});
+  EXPECT_EQ(host.frontend.issued(), 2U);
+  EXPECT_EQ(host.complete(0, n(9000)), std::vector<std::uint32_t>{1});
+  EXPECT_TRUE(host.host_goes_on);
+  EXPECT_EQ(host.issue_all(n(11000)), std::vector<std::uint32_t>{3});
+  EXPECT_EQ(host.frontend.issued(), 5U);
+  EXPECT_EQ(host.frontend.times(OpId{2}).called, n(10000));
+  EXPECT_EQ(host.complete(1, n(12000)), std::vector<std::uint32_t>{2});
+  EXPECT_FALSE(host.host_goes_on);  // it has nothing left to issue
+}
+
+TEST(Frontend, AGraphTakesOnePlaceInTheQueue) {
+  LaunchSpec launch = small_gpu().launch;
+  launch.queue_depth = 1;
+  Host host({op_on(0), op_on(0), op_on(0)}, {.cuda_graph = true}, 2, launch);
+  host.issue_all(n(1000));
+  EXPECT_EQ(host.frontend.issued(), 3U);
+}
+
+TEST(Frontend, GoesOnInTheMiddleWithWhatIsQueued) {
+  LaunchSpec launch = small_gpu().launch;
+  launch.queue_depth = 2;
+  const Program program = program_of({op_on(0), op_on(0), op_on(0), op_on(0)}, 1);
+  const HostState from{.first = OpId{1}, .issued = 3, .arrivals = {0, 0}, .next_step = std::nullopt, .end = 0};
+  Frontend frontend(program, launch, {}, ClockDomain(megahertz(1000)), &from);
+  std::vector<OpId> ready;
+  EXPECT_TRUE(frontend.completed(OpId{1}, n(100), ready));
+  EXPECT_TRUE(frontend.step(n(2100)).has_value());
 }
 
 }  // namespace
