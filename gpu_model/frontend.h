@@ -90,7 +90,7 @@ class Frontend {
   [[nodiscard]] bool waits_done(const ProgramOp& op) const;
   // What the host waits for before it does so is over: operations, or a place in the stream's queue.
   [[nodiscard]] bool may_issue(std::size_t op) const;
-  // Whether it takes a place there: a graph takes one.
+  // Whether it takes a place there: of a graph, the first operation does.
   [[nodiscard]] bool is_launch(std::size_t op) const;
 
   const Program* program_;

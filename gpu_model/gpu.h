@@ -124,7 +124,6 @@ class Gpu final : public Chip {
   void start_residents();
   bool resident_stays(const Agent& agent);
   void stop_residents_if_done();
-
   [[nodiscard]] bool only_collectives() const;
   [[nodiscard]] bool settled() const;                  // gpu_company.cpp
   void count_left_out(const L2Cache::Touched& moved);  // by collectives

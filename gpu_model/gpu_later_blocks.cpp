@@ -9,10 +9,7 @@ namespace weft {
 
 namespace {
 constexpr std::uint32_t kSteps = 64;  // in which all blocks come to where they are, together
-// What the L2 holds depends on these waves before: lines that several waves read in a row stay longer than those that
-// one has read. More of them change nothing (docs/validation.md, long kernels).
-constexpr std::uint64_t kWavesTold = 2;
-// Of all blocks: so many may be in another wave than they would be.
+// So many of all blocks, a quarter of what `sampled` may be off by, may be in another wave than they would be.
 constexpr double kMostOff = 0.005;
 
 bool same_lines(const Phase& a, const Phase& b) {
@@ -58,8 +55,8 @@ std::uint64_t Gpu::become_later_blocks(std::uint32_t slot, std::uint64_t wave, s
   kernel.next_block += later;
   kernel.blocks_done += later;
   const std::uint64_t behind = first + later;
-  const std::uint64_t told_blocks = std::min(behind, kWavesTold * running.size());
-  touch_blocks(program, behind - told_blocks, behind, running.size(), l2_, blocks_storing(kernel));
+  const std::uint64_t told = first_told(program, behind, running.size(), WaveSkip::kFills * spec_.l2.bytes);
+  touch_blocks(program, told, behind, running.size(), l2_, blocks_storing(kernel));
   for (std::size_t n = 0; n < running.size(); ++n) {
     Agent& agent = agents_[running[n]];
     agent.block_number += later;

@@ -11,8 +11,6 @@ namespace weft {
 namespace {
 // Waves of so many turns of rounds: what is left out of one is more than what is looked at.
 constexpr std::uint64_t kLongWave = 32;
-// Where a few lines are touched over and over, more waves do not change what the L2 holds.
-constexpr std::uint64_t kMostWavesTold = 16;
 double lines_of_block(const KernelProgram& program) {
   double lines = 0;
   for (std::uint32_t p = 0; p < program.phases(); ++p) {
@@ -93,10 +91,8 @@ L2Cache::Touched Gpu::leave_out_blocks(RunningKernel& kernel, std::uint64_t bloc
   kernel.next_block += blocks;
   kernel.blocks_done += blocks;
   if (!ask_all) {
-    first = std::max(first, kernel.next_block - std::min(kernel.next_block, kMostWavesTold * resident));
-    std::int64_t bytes = WaveSkip::kFills * spec_.l2.bytes;
-    CountedSlices counted;
-    first = last_blocks_of(*kernel.program, first, kernel.next_block, bytes, counted);
+    first =
+        std::max(first, first_told(*kernel.program, kernel.next_block, resident, WaveSkip::kFills * spec_.l2.bytes));
   }
   return touch_blocks(*kernel.program, first, kernel.next_block, resident, l2_);
 }

@@ -143,20 +143,24 @@ void KernelProgram::push(std::uint64_t block, Phase& phase) const {
 }
 
 std::uint64_t KernelProgram::alike_after(std::uint64_t first, std::uint64_t end, std::uint64_t most) const {
-  std::uint64_t period = cluster_blocks_;
   std::uint64_t largest = 1;  // so many blocks share a slice
-  for (const Operand& operand : reads_) {
-    period = std::lcm(period, std::uint64_t{operand.divisor});
-    largest = std::max(largest, std::uint64_t{operand.divisor});
-    if (period > most) break;
+  for (const auto* operands : {&reads_, &writes_}) {
+    for (const Operand& operand : *operands) largest = std::max(largest, std::uint64_t{operand.divisor});
   }
-  if (period <= most) return most - most % period;
-  // Else those that all share one slice now, and then again.
+  std::uint64_t period = cluster_blocks_;  // of all others
+  for (const auto* operands : {&reads_, &writes_}) {
+    for (const Operand& operand : *operands) {
+      if (operand.divisor != largest) period = std::lcm(period, std::uint64_t{operand.divisor});
+      if (period > most) return 0;
+    }
+  }
+  if (const std::uint64_t whole = std::lcm(period, largest); whole <= most) return most - most % whole;
+  // So near, only blocks that all share one slice of the largest now, and then again.
   const auto share_one = [&](std::uint64_t later) { return (first + later) / largest == (end - 1 + later) / largest; };
   if (!share_one(0)) return 0;
   std::uint64_t after = most;
   if (!share_one(after)) after -= std::min(after, (end + after) % largest);
-  after -= after % cluster_blocks_;
+  after -= after % period;
   return share_one(after) ? after : 0;
 }
 

@@ -26,6 +26,9 @@ class Seen {
 // In so many steps a phase is touched: rounds together, where there are more.
 constexpr std::uint32_t kMostSteps = 8;
 
+// Where a few lines are touched over and over, more waves do not change what the L2 holds.
+constexpr std::uint64_t kMostWavesTold = 16;
+
 // Blocks that are asked for the pages of a kernel: pages are large.
 constexpr std::uint64_t kPageSamples = 64;
 
@@ -101,6 +104,11 @@ std::uint64_t last_blocks_of(const KernelProgram& kernel, std::uint64_t first, s
     });
   }
   return end;
+}
+
+std::uint64_t first_told(const KernelProgram& kernel, std::uint64_t end, std::uint64_t resident, std::int64_t bytes) {
+  CountedSlices counted;
+  return last_blocks_of(kernel, end - std::min(end, kMostWavesTold * resident), end, bytes, counted);
 }
 
 }  // namespace weft

@@ -28,4 +28,9 @@ using CountedSlices = std::unordered_set<LineAddress>;
 [[nodiscard]] std::uint64_t last_blocks_of(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end,
                                            std::int64_t& bytes, CountedSlices& counted);
 
+// The first block that an L2 need be told of those before `end`, `resident` of them at once: with it they touch
+// `bytes`.
+[[nodiscard]] std::uint64_t first_told(const KernelProgram& kernel, std::uint64_t end, std::uint64_t resident,
+                                       std::int64_t bytes);
+
 }  // namespace weft

@@ -69,6 +69,18 @@ TEST(KernelProgram, LaterBlocksShareOperandsAsEarlierOnesDo) {
   EXPECT_EQ(kernel.alike_after(3, 5, 3), 0U);
 }
 
+TEST(KernelProgram, LaterBlocksShareEachOperandAsEarlierOnesDo) {
+  // What is written counts, too; and pairs within sixteen stay pairs.
+  KernelDemand demand = grid_of(64, 128);
+  demand.reads = {{.base = 0, .bytes_per_block = 128, .divisor = 2}};
+  demand.writes = {{.base = 4096, .bytes_per_block = 128, .divisor = 16, .atomic = true}};
+  const KernelProgram kernel(demand, small_gpu(), "k");
+  EXPECT_EQ(kernel.alike_after(3, 20, 40), 32U);
+  EXPECT_EQ(kernel.alike_after(0, 4, 11), 10U);
+  EXPECT_EQ(kernel.alike_after(0, 4, 1), 0U);
+  EXPECT_EQ(kernel.alike_after(14, 18, 11), 0U);
+}
+
 TEST(KernelProgram, TheMemoryScaleTakesBytesNotPlaces) {
   const LineStream half = read_of({.base = 0, .bytes_per_block = 1024}, 2, 0.5);
   EXPECT_EQ(half.first, 16U);

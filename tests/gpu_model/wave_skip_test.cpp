@@ -262,7 +262,7 @@ TEST(WaveSkip, BlocksThatStreamTheSameLines) {
 
 // Long waves across groups of blocks that stream the same lines: those that run become as many of a later group.
 TEST(WaveSkip, WavesOfBlocksThatStreamTheSameLines) {
-  constexpr std::uint32_t kBlocks = 60, kSharing = 12;
+  constexpr std::uint32_t kBlocks = 240, kSharing = 15;
   GpuSpec gpu = small_gpu();
   gpu.l2.bytes = 4 << 20;
   KernelDemand demand = grid_of(kBlocks, 128);
