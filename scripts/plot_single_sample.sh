@@ -51,7 +51,7 @@ count=$(wc -w <<<"$systems")
       done
       [ "$metric" = tokens_per_s ] || [ "$over" != GPUs ] && echo "set logscale y; set yrange [*:*]; set offsets 0, 0, 0, 0" ||
         echo "unset logscale y; set yrange [0:*]; set offsets 0, 0, graph 0.05, 0"
-      [ "$metric" = "$keyed" ] && echo "set key top left Left reverse samplen 1.5 spacing 0.85 font ',10'" || echo "unset key"
+      [ "$metric" = "$keyed" ] && [ "$row" = 0 ] && echo "set key top left Left reverse samplen 1.5 spacing 0.85 font ',10'" || echo "unset key"
       echo "set ylabel '$title'; plot $plot"
     done
     row=$((row + 1))
