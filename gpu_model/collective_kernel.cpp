@@ -77,12 +77,12 @@ std::uint32_t filled_channels(std::int64_t bytes, std::uint32_t ranks, std::uint
   return static_cast<std::uint32_t>(divide_up(filled, orders.cycles()) * orders.cycles());
 }
 
-CollectiveDemand evened(const CollectiveDemand& demand, const CollectiveWish& wish) {
-  CollectiveDemand cut = demand;
-  if (wish.even_messages == nullptr) return cut;
-  const auto even = wish.even_messages->find(message_of(demand));
-  if (even != wish.even_messages->end()) cut.bytes = Bytes(even->second);
-  return cut;
+EvenMessage evened(const CollectiveDemand& demand, const CollectiveWish& wish) {
+  if (wish.even_messages != nullptr) {
+    const auto even = wish.even_messages->find(message_of(demand));
+    if (even != wish.even_messages->end()) return even->second;
+  }
+  return {.bytes = demand.bytes.count()};
 }
 
 // Of a registered block, two warps synchronise.
@@ -122,7 +122,9 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     choice = choose(library, query, AllReduceAlgorithm::automatic, wish.protocol, wish.channels);
   }
   const ClockDomain clock(context.gpu->clock);
-  const CollectiveDemand cut = evened(demand, wish);
+  const EvenMessage even = evened(demand, wish);
+  CollectiveDemand cut = demand;
+  cut.bytes = Bytes(even.bytes);
   Time start = library.base_latency;
   CollectivePlan plan;
   if (choice.algorithm == AllReduceAlgorithm::in_switch) {
@@ -145,6 +147,7 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
         query.ranks_per_node < query.ranks) {
       choice.channels = std::min(choice.channels, std::max(1U, library.ring.channels / pairs) * pairs);
     }
+    if (even.channels > 0) choice.channels = even.channels;
     SchedulePlace place;
     place.gpu = context.gpu;
     const bool slices =

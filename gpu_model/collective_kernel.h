@@ -35,12 +35,16 @@ struct CollectivePlan {
 enum class Mover { compute_units, copy_engine, endpoint_engine, near_memory };
 [[nodiscard]] const char* to_string(Mover mover);
 
-// Messages, and of how many bytes they are when they are cut, so that all ranks have the same share: what the tuner
-// chooses is for what they are.
+// Messages, and as how many bytes, over how many channels, they are cut, so that all ranks have the same share: what
+// the tuner chooses is for what they are.
 using Message =  // bytes of a rank's input, distance, ranks
     std::tuple<CollectiveKind, std::int64_t, DataType, std::uint32_t, std::size_t>;
 [[nodiscard]] Message message_of(const CollectiveDemand& demand);
-using EvenMessages = std::map<Message, std::int64_t>;
+struct EvenMessage {
+  std::int64_t bytes = 0;
+  std::uint32_t channels = 0;  // 0: those that the tuner chooses
+};
+using EvenMessages = std::map<Message, EvenMessage>;
 
 // What the user asks for; the tuner chooses the rest.
 struct CollectiveWish {

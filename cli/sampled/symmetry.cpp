@@ -13,13 +13,15 @@
 #include "cli/sampled/node_symmetry.h"
 #include "gpu_model/folded_programs.h"
 #include "network/binary_tree.h"
+#include "network/collective_algorithm.h"
 
 namespace weft {
 
 namespace {
 
 // How far off collectives are that some GPUs stand for, one standard deviation (docs/validation.md): between nodes by
-// trees in which all nodes are alike, and of all pairs; where LL and LL128 cut unevenly by the library; all others.
+// trees in which all nodes are alike, and of all pairs; where LL and LL128 cut unevenly by the library, or on fewer
+// channels; all others.
 constexpr double kTreeScatter = 0.035;
 constexpr double kPairsScatter = 0.035;
 constexpr double kUnevenScatter = 0.035;
@@ -82,7 +84,7 @@ Program with_one_collective(const Program& program, OpId only) {
 
 // A message of about as many bytes that all ranks have the same share of, and how they then are alike; none: not found.
 struct Evened {
-  std::int64_t bytes = 0;
+  EvenMessage message;
   RankSymmetry by;
   double scatter = kFoldedScatter;
 };
@@ -120,15 +122,16 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     }
     return std::nullopt;
   };
-  const auto nearest = [&](std::int64_t wished) -> std::optional<Evened> {
-    for (const std::int64_t even : even_messages(wished, ranks, std::max(1U, real.channels))) {
+  const auto nearest = [&](std::int64_t wished, std::uint32_t channels) -> std::optional<Evened> {
+    for (const std::int64_t even_bytes : even_messages(wished, ranks, std::max({1U, real.channels, channels}))) {
+      const EvenMessage even{even_bytes, channels};
       cut_evenly.collective.even_messages =
           std::make_shared<const EvenMessages>(EvenMessages{{message_of(op.collective), even}});
       const Scripts scripts(cut_evenly, one);
       const auto by = way_of(scripts.collectives().front().plan);
       if (!by) continue;
       Evened evened{even, *by};
-      if (uneven) evened.scatter = kUnevenScatter;
+      if (uneven || channels > 0) evened.scatter = kUnevenScatter;
       if (many_pairs) evened.scatter = std::max(evened.scatter, kPairsScatter);
       if (by_alike_trees(*by)) evened.scatter = std::max(evened.scatter, kTreeScatter);
       return evened;
@@ -137,8 +140,14 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   };
   // Blocks of LL and LL128 take as long as their own share of the message takes, the fullest one longest: all get that.
   std::optional<Evened> found;
-  if (flagged) found = nearest(std::llround(static_cast<double>(bytes) * fullest.block));
-  if (!found) found = nearest(bytes);
+  const auto of_fullest = static_cast<double>(bytes) * fullest.block;
+  if (flagged) found = nearest(std::llround(of_fullest), 0);
+  if (!found) found = nearest(bytes, 0);
+  // Short messages by trees over nodes take fewer channels than there are places: all places take one, as full.
+  const std::uint32_t places = 2 * ways.front().per_node;
+  if (!found && flagged && real.algorithm == to_string(CollectiveAlgorithm::double_binary_tree) &&
+      real.channels < places)
+    found = nearest(std::llround(of_fullest * places / real.channels), places);
   if (!found && why_not.empty()) {
     why_not = fmt::format("the ranks of {} do different things by {}", op.name, real.algorithm);
   }
@@ -212,7 +221,7 @@ void FoldedMachine::round_messages(const std::vector<RankSymmetry>& ways) {
     if (!at->second) return;
     why_not_.clear();
     found.push_back(*at->second);
-    even[key] = at->second->bytes;
+    even[key] = at->second->message;
   }
   ways_.clear();
   scatters_.clear();

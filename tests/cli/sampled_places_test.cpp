@@ -1,4 +1,5 @@
 // What of a program in samples one GPU does for others, where they are not alike in all.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -106,6 +107,23 @@ TEST(SampledPlaces, EqualSharesAreThoseOfTheFullestBlock) {
       run_both(R"({"system": "hgx-h200", "gpus": 8, "workload": {"collective": "reduce_scatter", "bytes": 100000}})");
   EXPECT_EQ(sampled.at("collectives").at(0).at("channels"), cycle.at("collectives").at(0).at("channels"));
   EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.03);
+}
+
+// Of a short message over nodes the library's trees reach some places of a node only; by as full ones at all places one
+// GPU stands for all.
+TEST(SampledPlaces, ShortTreesOverNodesAreOneAtEachPlace) {
+  for (const int gpus : {16, 32}) {
+    const auto [cycle, sampled] = run_both(fmt::format(
+        R"({{"system": "hgx-h100-cluster", "gpus": {}, "workload": {{"collective": "all_reduce", "bytes": 16000}}}})",
+        gpus));
+    const Json& collective = sampled.at("collectives").at(0);
+    EXPECT_EQ(collective.at("algorithm"), "double_binary_tree");
+    EXPECT_EQ(collective.at("channels"), cycle.at("collectives").at(0).at("channels"));
+    EXPECT_LT(collective.at("channels").get<int>(), 16);
+    EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(fmt::format("One GPU stands for all {}", gpus)));
+    EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.045);
+    EXPECT_GT(sampled.at("engine").at("sampling_error_estimate").get<double>(), 0.03);
+  }
 }
 
 // Groups that split a sample, and others for the gradients, which switches sum: each GPU is in other groups than GPU 0.
