@@ -33,15 +33,15 @@ constexpr std::int64_t kShortMessage = 1 << 20;
 // Shares are multiples of one of these, so that they begin with a line: 1920 where lines hold 120 B of data.
 constexpr std::int64_t kChunkUnits[] = {128, 1920, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
 
-// Messages of the same bytes or a few more of which all ranks may have the same share, the nearest first: each rank has
-// the same part on all channels, or on as many channels as are filled.
-std::set<std::int64_t> even_messages(std::int64_t bytes, std::int64_t ranks, std::int64_t channels) {
+// Messages of the same bytes or a few more of which all ranks may have the same share, the nearest first: each of
+// `parts` that it is cut into is the same on all channels, or on as many channels as are filled.
+std::set<std::int64_t> even_messages(std::int64_t bytes, std::int64_t parts, std::int64_t channels) {
   const auto round_up = [](std::int64_t n, std::int64_t grain) { return (n + grain - 1) / grain * grain; };
   std::set<std::int64_t> found{bytes};
   for (const std::int64_t unit : kChunkUnits) {
-    found.insert(round_up(bytes, unit * ranks * channels));
-    const std::int64_t chunk = round_up((bytes + ranks * channels - 1) / (ranks * channels), unit);
-    found.insert(round_up(bytes, chunk * ranks));
+    found.insert(round_up(bytes, unit * parts * channels));
+    const std::int64_t chunk = round_up((bytes + parts * channels - 1) / (parts * channels), unit);
+    found.insert(round_up(bytes, chunk * parts));
   }
   return found;
 }
@@ -101,6 +101,11 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   only.collective.sequence = 0;
   std::fill_n(one.begin(), ranks, Program{.ops = {only}, .priorities = {0}, .memory = {}});
   const std::int64_t bytes = op.collective.bytes.count();
+  // What a rank puts into a gather, or sends on, is one rank's part.
+  const CollectiveKind kind = op.collective.kind;
+  const bool is_part =
+      kind == CollectiveKind::all_gather || kind == CollectiveKind::gather || kind == CollectiveKind::shift;
+  const std::uint32_t parts = is_part ? 1 : ranks;
   RunConfig as_ever = config;
   as_ever.collective.alike_ranks = false;
   const Scripts as_cut(as_ever, one);
@@ -123,7 +128,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     return std::nullopt;
   };
   const auto nearest = [&](std::int64_t wished, std::uint32_t channels) -> std::optional<Evened> {
-    for (const std::int64_t even_bytes : even_messages(wished, ranks, std::max({1U, real.channels, channels}))) {
+    for (const std::int64_t even_bytes : even_messages(wished, parts, std::max({1U, real.channels, channels}))) {
       const EvenMessage even{even_bytes, channels};
       cut_evenly.collective.even_messages =
           std::make_shared<const EvenMessages>(EvenMessages{{message_of(op.collective), even}});

@@ -109,6 +109,15 @@ TEST(SampledPlaces, EqualSharesAreThoseOfTheFullestBlock) {
   EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.03);
 }
 
+// What a rank gives to a gather is one part, not one of each rank: rounded as that it would be up to 5.6 times as long.
+TEST(SampledPlaces, GathersOverNodesAreRoundedByTheirPart) {
+  const auto [cycle, sampled] = run_both(
+      R"({"system": "hgx-h100-cluster", "gpus": 16, "workload": {"collective": "all_gather", "bytes": 131072}})");
+  EXPECT_EQ(sampled.at("collectives").at(0).at("protocol"), "LL128");
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("One GPU stands for all 16"));
+  EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.02);
+}
+
 // Of a short message over nodes the library's trees reach some places of a node only; by as full ones at all places one
 // GPU stands for all.
 TEST(SampledPlaces, ShortTreesOverNodesAreOneAtEachPlace) {
