@@ -109,7 +109,7 @@ TEST(SampledPlaces, EqualSharesAreThoseOfTheFullestBlock) {
   EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.03);
 }
 
-// What a rank gives to a gather is one part, not one of each rank: rounded as that it would be up to 5.6 times as long.
+// What a rank gives to a gather is one part, not one of each rank: rounded as that it has up to 5.6 times the bytes.
 TEST(SampledPlaces, GathersOverNodesAreRoundedByTheirPart) {
   const auto [cycle, sampled] = run_both(
       R"({"system": "hgx-h100-cluster", "gpus": 16, "workload": {"collective": "all_gather", "bytes": 131072}})");
