@@ -1,6 +1,8 @@
 #include "gpu_model/folded_programs.h"
 
 #include <algorithm>
+#include <numeric>
+#include <span>
 
 #include "sim/error.h"
 
@@ -8,8 +10,9 @@ namespace weft {
 
 namespace {
 
-// Of each group of warps, so many phases are compared on all ranks before the run, of many ranks fewer; in the run all
-// are, with those that the rank's packets stand for.
+// Of each group of warps, so many phases are compared on all ranks before the run, of many ranks fewer, and all others,
+// where the last shares of a message may be smaller, on a few; in the run all are, with those that the rank's packets
+// stand for.
 constexpr std::size_t kComparedPhases = 256;
 constexpr std::size_t kComparedOfMany = 64;
 constexpr std::size_t kMany = 256;
@@ -230,6 +233,16 @@ class Distances {
   FoldedRanks* folded_;
 };
 
+// Those that stand for others, and neighbours in and between nodes.
+std::vector<std::uint32_t> few_of(const RankSymmetry& by) {
+  std::vector<std::uint32_t> few(by.standing);
+  std::iota(few.begin(), few.end(), 0U);
+  for (const std::uint32_t rank : {1U, by.per_node - 1, by.per_node, by.ranks - 1}) {
+    if (rank < by.ranks && rank > few.back()) few.push_back(rank);
+  }
+  return few;
+}
+
 // All ranks side by side: each by its renaming of the one that stands for it.
 bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std::uint32_t warps, FoldedRanks& folded) {
   std::vector<Renaming> renamings;
@@ -241,13 +254,13 @@ bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std:
   }
   Distances distances(by, folded);
   const std::size_t most = ranks.size() < kMany ? kComparedPhases : kComparedOfMany;
+  std::vector<std::uint32_t> compared(ranks.size());
+  std::iota(compared.begin(), compared.end(), 0U);
   std::vector<Phase> phases(ranks.size());
   for (std::size_t taken = 0;; ++taken) {
-    // All ranks at first; then those two by which multicasts are told apart, if there are any.
-    const std::size_t compared = taken < most ? ranks.size() : 2;
-    if (taken >= most && folded.multicasts.empty()) return true;
+    if (taken == most) compared = few_of(by);
     const bool goes_on = cursors.front()->next(phases.front());
-    for (std::uint32_t r = 1; r < compared; ++r) {
+    for (const std::uint32_t r : std::span(compared).subspan(1)) {
       if (cursors[r]->next(phases[r]) != goes_on) return false;
       if (!goes_on) continue;
       if (r < by.standing) continue;
@@ -257,7 +270,8 @@ bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std:
     for (std::uint32_t r = 0; r < by.standing; ++r) distances.note(r, phases[r]);
     if (by.standing > 1) continue;  // all of a node are there
     const Phase& own = phases.front();
-    const std::size_t reached = std::min<std::size_t>(compared, by.per_node);  // by multicasts of their node
+    // By multicasts of their node; of few ranks, the first two.
+    const std::size_t reached = std::min<std::size_t>(taken < most ? ranks.size() : 2, by.per_node);
     if (!note_multicasts(phases, &Phase::loads, own.load_count, reached, folded.multicasts)) return false;
     if (!note_multicasts(phases, &Phase::stores, own.store_count, reached, folded.multicasts)) return false;
   }
