@@ -126,22 +126,25 @@ Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sec
 
 void Hbm::write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now, bool communication) {
   Channel& at = channels_[channel];
-  queue(at, row_of(line), sectors, communication);
+  queue(channel, row_of(line), sectors, communication);
   if (at.queued_sectors >= batch_sectors_ || at.queued_rows == kMostBatchLines) drain(channel, bus_time(now));
 }
 
-void Hbm::queue(Channel& at, std::uint32_t row, std::uint32_t sectors, bool communication) {
+void Hbm::queue(std::uint32_t channel, std::uint32_t row, std::uint32_t sectors, bool communication) {
+  if (queues_.empty()) queues_.resize(channels_.size());
+  Channel& at = channels_[channel];
+  WriteQueue& queue = queues_[channel];
   statistics_.write_bytes += std::int64_t{sectors} * kSectorBytes;
   if (communication) at.queued_communication += sectors;
   std::uint32_t entry = at.queued_rows;
-  while (entry > 0 && at.rows[entry - 1] != row) --entry;  // most likely the row came last
+  while (entry > 0 && queue.rows[entry - 1] != row) --entry;  // most likely the row came last
   if (entry == 0) {
     entry = ++at.queued_rows;
-    at.rows[entry - 1] = row;
-    at.sectors[entry - 1] = 0;
+    queue.rows[entry - 1] = row;
+    queue.sectors[entry - 1] = 0;
   }
   --entry;
-  at.sectors[entry] = static_cast<std::uint16_t>(at.sectors[entry] + sectors);
+  queue.sectors[entry] = static_cast<std::uint16_t>(queue.sectors[entry] + sectors);
   at.queued_sectors += sectors;
 }
 
@@ -149,6 +152,7 @@ void Hbm::queue(Channel& at, std::uint32_t row, std::uint32_t sectors, bool comm
 // than its bursts take.
 void Hbm::drain(std::uint32_t channel, BusTime now) {
   Channel& at = channels_[channel];
+  WriteQueue& queue = queues_[channel];
   const std::int64_t first = slot_at_or_after(now);
   advance(at, first);
   const std::int64_t tail = at.bus.tail();
@@ -160,19 +164,19 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
   std::int64_t sectors = 0;
   std::uint64_t banks = 0;  // by number modulo 64
   for (std::uint32_t entry = 0; entry < at.queued_rows; ++entry) {
-    const std::size_t index = bank_of(channel, at.rows[entry]);
+    const std::size_t index = bank_of(channel, queue.rows[entry]);
     const std::uint64_t bit = std::uint64_t{1} << (index & 63);
     if ((banks & bit) != 0) continue;
     banks |= bit;
     Bank& bank = banks_[index];
-    if (bank.row == at.rows[entry]) {
+    if (bank.row == queue.rows[entry]) {
       ++statistics_.row_hits;
     } else {
       ++statistics_.row_misses;
-      open_row(at, bank, at.rows[entry], now);
+      open_row(at, bank, queue.rows[entry], now);
     }
     start = std::max(start, slot_at_or_after(bank.open_from) - sectors);
-    sectors += at.sectors[entry];
+    sectors += queue.sectors[entry];
     batch[rows++] = static_cast<std::uint8_t>(entry);
   }
   if (at.queued_communication > 0) {  // its share of the batch, and of the turnarounds
@@ -183,8 +187,8 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
   if (turned) at.bus.reopen(tail, tail + turnaround_slots_);
   for (std::uint32_t i = 0; i < rows; ++i) {
     const std::uint32_t entry = batch[i];
-    Bank& bank = banks_[bank_of(channel, at.rows[entry])];
-    const std::int64_t last = at.bus.take(std::max(start, slot_at_or_after(bank.open_from)), at.sectors[entry]);
+    Bank& bank = banks_[bank_of(channel, queue.rows[entry])];
+    const std::int64_t last = at.bus.take(std::max(start, slot_at_or_after(bank.open_from)), queue.sectors[entry]);
     bank.closes = std::max(bank.closes, ((last + 1) << kSlotShift) + write_recovery_);
   }
   at.writes_end = at.bus.tail();
@@ -195,8 +199,8 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
       ++i;
       continue;
     }
-    at.rows[kept] = at.rows[entry];
-    at.sectors[kept++] = at.sectors[entry];
+    queue.rows[kept] = queue.rows[entry];
+    queue.sectors[kept++] = queue.sectors[entry];
   }
   at.queued_rows = kept;
   at.queued_sectors -= static_cast<std::uint32_t>(sectors);

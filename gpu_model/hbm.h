@@ -61,7 +61,7 @@ class Hbm {
   bool write_if_room(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, bool communication) {
     Channel& at = channels_[channel];
     if (at.queued_sectors + sectors >= batch_sectors_ || at.queued_rows + 1 >= kMostBatchLines) return false;
-    queue(at, row_of(line), sectors, communication);
+    queue(channel, row_of(line), sectors, communication);
     return true;
   }
   // Queues sectors that are added to where they stand: each takes the time of `cost` writes.
@@ -102,8 +102,11 @@ class Hbm {
     std::uint32_t queued_sectors = 0;
     std::uint32_t queued_communication = 0;  // of these
     std::uint32_t queued_rows = 0;
-    std::array<std::uint32_t, kMostBatchLines> rows{};
-    std::array<std::uint16_t, kMostBatchLines> sectors{};  // by queued row
+  };
+  // What waits to be written in a channel.
+  struct WriteQueue {
+    std::array<std::uint32_t, kMostBatchLines> rows;
+    std::array<std::uint16_t, kMostBatchLines> sectors;  // by queued row
   };
 
   // Rows are spread over banks; a stride of whole rows does not stay on one bank.
@@ -126,7 +129,7 @@ class Hbm {
   }
   static std::int64_t slot_at_or_after(BusTime t) { return (t + (BusTime{1} << kSlotShift) - 1) >> kSlotShift; }
 
-  void queue(Channel& at, std::uint32_t row, std::uint32_t sectors, bool communication);
+  void queue(std::uint32_t channel, std::uint32_t row, std::uint32_t sectors, bool communication);
   void advance(Channel& at, std::int64_t slot);
   void accept_later(Channel& at) const;
   void open_row(Channel& at, Bank& bank, std::uint32_t row, BusTime now);
@@ -150,6 +153,7 @@ class Hbm {
   std::uint64_t row_inverse_;    // of the lines of a row
   std::uint64_t banks_inverse_;  // of banks_per_channel_
   std::vector<Channel> channels_;
+  std::vector<WriteQueue> queues_;  // by channel, from the first write on: where all stays in the L2 there is none
   std::vector<Bank> banks_;
   HbmStatistics statistics_;
 };

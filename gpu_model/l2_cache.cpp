@@ -200,8 +200,8 @@ void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::
       if (missing_lines == 0) miss_from = free;
       ++missing_lines;
       missing_sectors += kSectorCount[missing];
-    } else if (fill.chunk == chunk && fill.ready > free) {
-      access.done = std::max(access.done, fill.ready + far);
+    } else if (fill.is_of(chunk) && fill.ready() > free) {
+      access.done = std::max(access.done, fill.ready() + far);
     }
   }
   slice.free = free;
@@ -222,7 +222,7 @@ void L2Cache::fetch(Place at, const Lines& lines, std::uint32_t missing_lines, s
   }
   access.done = std::max(access.done, fetched.done + far_latency(at, lines));
   access.fetched_bytes += missing_sectors * kSectorBytes;
-  fill_of(at, lines.communication) = {at.line >> kChunkShift, fetched.done};
+  fill_of(at, lines.communication) = Fill(at.line >> kChunkShift, fetched.done);
 }
 
 SubCycle L2Cache::take(Slice& slice, std::uint32_t channel, SubCycle arrival, const Lines& lines, std::uint32_t count,

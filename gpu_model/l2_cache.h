@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -120,9 +121,17 @@ class L2Cache {
     WorkAhead ahead;
   };
   // Chunks of which lines are on their way from HBM: who asks for one meanwhile gets it when it arrives.
-  struct Fill {
-    std::uint32_t chunk = ~std::uint32_t{0};  // of the slice
-    SubCycle ready = 0;
+  class Fill {
+   public:
+    Fill() = default;
+    Fill(std::uint32_t chunk, SubCycle ready)
+        : chunk_(chunk), ready_(std::bit_cast<std::array<std::uint32_t, 2>>(ready)) {}
+    [[nodiscard]] bool is_of(std::uint32_t chunk) const { return chunk_ == chunk; }
+    [[nodiscard]] SubCycle ready() const { return std::bit_cast<SubCycle>(ready_); }
+
+   private:
+    std::uint32_t chunk_ = ~std::uint32_t{0};   // of the slice
+    std::array<std::uint32_t, 2> ready_{0, 0};  // in halves: thousands of GPUs have a thousand each, without gaps
   };
 
   // Consecutive lines that lie in one slice and in one row of one channel, log2: 512 B. UNSOURCED: accel-sim's mapping

@@ -44,7 +44,7 @@ void L2Cache::read_far(Place at, const Lines& lines, std::uint32_t from, std::ui
     }
     if (found == kChunkLines && valid) {
       pass_all();
-      access.done = std::max(access.done, fill.chunk == chunk ? std::max(fill.ready, slice.free) : slice.free);
+      access.done = std::max(access.done, fill.is_of(chunk) ? std::max(fill.ready(), slice.free) : slice.free);
       statistics_.hits += kChunkLines;
       return;
     }
@@ -97,7 +97,7 @@ void L2Cache::read_far(Place at, const Lines& lines, std::uint32_t from, std::ui
     if (found == nullptr || (sectors & ~L2Tags::valid(*found)) != 0) continue;
     fetch_before(i);
     first_missing = i + 1;
-    access.done = std::max(access.done, fill.chunk == chunk ? std::max(fill.ready, slice.free) : slice.free);
+    access.done = std::max(access.done, fill.is_of(chunk) ? std::max(fill.ready(), slice.free) : slice.free);
     ++statistics_.hits;
   }
   fetch_before(to);

@@ -42,7 +42,7 @@ void L2Cache::read_whole(Place at, const Lines& lines, const L2Tags::Row& row, s
   }
   const L2Tags::Lanes missing = ~*row.ways & L2Tags::kValid;
   const Fill& fill = fill_of(at, lines.communication);
-  const SubCycle filled = fill.chunk == at.line >> kChunkShift ? fill.ready : 0;
+  const SubCycle filled = fill.is_of(at.line >> kChunkShift) ? fill.ready() : 0;
   if (!L2Tags::any(missing)) {
     statistics_.hits += kChunkLines;
     if (filled > through) access.done = std::max(access.done, filled + far_latency(at, lines));
