@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "workloads/memory_plan.h"
 
@@ -130,6 +131,21 @@ std::size_t gather_links(const Bins& bins, const Machine& machine, RunResult& re
   return left_out;
 }
 
+// By windows of the power, whole ones only.
+void gather_power(const RunConfig& config, const Gpu& gpu, Time end, std::uint32_t number, RunResult& result) {
+  const std::optional<PowerUse> use = gpu.power_use(end);
+  if (!use || use->window_W.empty()) return;
+  CounterTrack power{.name = "power", .unit = "W", .period_s = use->window_s, .values = use->window_W, .gpu = number};
+  power.kind = CounterKind::power;
+  power.limit = config.system.gpu.power->limit_W;
+  CounterTrack clock{.name = "clock", .unit = "MHz", .period_s = use->window_s, .values = {}, .gpu = number};
+  clock.kind = CounterKind::clock;
+  for (const double hertz : use->window_Hz) clock.values.push_back(std::round(hertz) / 1e6);
+  clock.limit = static_cast<double>(config.system.gpu.clock.count()) / 1e6;
+  result.counters.push_back(std::move(power));
+  result.counters.push_back(std::move(clock));
+}
+
 }  // namespace
 
 void gather_counters(const RunConfig& config, const std::vector<Program>& programs, const Machine& machine,
@@ -141,6 +157,7 @@ void gather_counters(const RunConfig& config, const std::vector<Program>& progra
     const Gpu& gpu = machine.gpu(g);
     gather_hbm(config, bins, gpu.hbm_over_time(), g, result);
     gather_memory(config, bins, programs[g], gpu.times(), gpu.clock(), result.gpus[g], result);
+    gather_power(config, gpu, machine.end(), g, result);
   }
   const std::size_t left_out = gather_links(bins, machine, result);
   if (gpus < machine.gpus() || left_out > 0) {

@@ -15,13 +15,15 @@ namespace weft {
 
 namespace {
 
-constexpr std::array kKinds{CounterKind::hbm, CounterKind::memory, CounterKind::link};
+constexpr std::array kKinds{CounterKind::hbm, CounterKind::memory, CounterKind::link, CounterKind::power,
+                            CounterKind::clock};
 
 CounterKind kind_of(const std::string& name, const std::filesystem::path& file) {
   for (const CounterKind kind : kKinds) {
     if (name == to_string(kind)) return kind;
   }
-  throw InputError(file.string(), "", "expected a counter of kind hbm, memory or link, got \"" + name + "\"");
+  throw InputError(file.string(), "",
+                   "expected a counter of kind hbm, memory, link, power or clock, got \"" + name + "\"");
 }
 
 }  // namespace
@@ -34,6 +36,10 @@ const char* to_string(CounterKind kind) {
       return "memory";
     case CounterKind::link:
       return "link";
+    case CounterKind::power:
+      return "power";
+    case CounterKind::clock:
+      return "clock";
   }
   return "";
 }

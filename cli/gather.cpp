@@ -45,9 +45,10 @@ void gather_operations(const std::vector<Program>& programs, const AlonePasses& 
       record.gpu = g;
       if (op.kind == ProgramOpKind::kernel) {
         record.isolated_s = to_seconds(alone.of(g).fits[o].alone);
-        record.undisturbed_s = to_seconds(alone.of(g).undisturbed.durations[o]);
-        record.causes =
-            attribute(gpu.ledger(OpId{o}), gpu.clock(), record.end_s - record.start_s - *record.undisturbed_s);
+        const UndisturbedRun& undisturbed = alone.of(g).undisturbed;
+        record.undisturbed_s = to_seconds(undisturbed.durations[o]);
+        record.causes = attribute(gpu.ledger(OpId{o}), gpu.clock(),
+                                  record.end_s - record.start_s - *record.undisturbed_s, undisturbed.slow_clock[o]);
       }
       result.operations.push_back(std::move(record));
     }
@@ -83,6 +84,13 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
   }
 }
 
+std::optional<PowerResult> power_result(const Gpu& gpu, Time end) {
+  const std::optional<PowerUse> use = gpu.power_use(end);
+  if (!use) return std::nullopt;
+  return PowerResult{use->joules, use->mean_W, use->highest_W, std::round(use->mean_clock_Hz) / 1e6,
+                     std::round(use->lowest_clock_Hz) / 1e6};
+}
+
 void gather_gpus(const RunConfig& config, const Machine& machine, RunResult& result) {
   const double end = to_seconds(machine.end());
   for (std::uint32_t g = 0; g < machine.gpus(); ++g) {
@@ -99,6 +107,7 @@ void gather_gpus(const RunConfig& config, const Machine& machine, RunResult& res
     row.compute_unit_seconds_communication = gpu.statistics().unit_seconds_communication;
     row.busy_fraction = end > 0 ? busy_seconds(result.operations, g) / end : 0;
     row.beside = beside_results(config, gpu.residents());
+    row.power = power_result(gpu, machine.end());
     result.engine.memory_transactions += gpu.statistics().memory_transactions;
   }
 }
@@ -217,11 +226,13 @@ void set_bandwidths(CollectiveKind kind, CollectiveResult& row) {
   row.busbw_GBps = row.algbw_GBps * bus_factor(kind, row.ranks);
 }
 
-SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, double added_s) {
+SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, double added_s,
+                          double undisturbed_slow_clock) {
   const auto in_seconds = [&](double t) { return to_seconds(clock.to_time(static_cast<SubCycle>(t))); };
   // Of what the chain of blocks stalled for memory, the share that its lines waited for communication.
   const double each = ledger.latency > 0 ? ledger.stall / ledger.latency : 0;
-  double units = in_seconds(ledger.held_by_pipe + ledger.held_by_port * each);
+  const double slower = std::max(0.0, ledger.slow_clock - undisturbed_slow_clock);
+  double units = in_seconds(ledger.held_by_pipe + slower + ledger.held_by_port * each);
   const double hbm = in_seconds(ledger.held_by_hbm * each);
   const double cache = in_seconds(ledger.held_by_cache * each);
   const double links = in_seconds(ledger.held_by_links);

@@ -14,7 +14,8 @@ void gather(const RunConfig& config, const std::vector<Program>& programs, const
 
 // Divides the time that a kernel took longer than without communication by what held it up while it ran; sums to
 // `added_s`.
-[[nodiscard]] SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, double added_s);
+[[nodiscard]] SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, double added_s,
+                                        double undisturbed_slow_clock = 0);
 
 // An operation of GPU 0 but for what it takes alone.
 [[nodiscard]] OperationRecord recorded(const ProgramOp& op, std::uint32_t number, const OpTimes& times,

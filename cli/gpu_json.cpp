@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "cli/engine_fields.h"
+#include "cli/power_fields.h"
 #include "gpu_model/l2_cache.h"
 #include "gpu_model/warp_schedulers.h"
 
@@ -128,6 +129,15 @@ void all_fields(Fields& f, GpuSpec& gpu) {
   });
   f.count("sync_domains", gpu.sync_domains, 0, 64, Presence::optional);
   f.rate_GBps("host_link_GBps", gpu.host_link, kMinGBps, kMaxGBps);
+  if (Fields::kReads || gpu.power) {
+    f.object(
+        "power",
+        [&](auto& power) {
+          if (!gpu.power) gpu.power.emplace();
+          power_fields(power, *gpu.power, gpu.clock);
+        },
+        Presence::optional);
+  }
   if (Fields::kReads || gpu.engines) {
     f.object(
         "engines",

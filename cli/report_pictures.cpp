@@ -123,6 +123,8 @@ std::vector<Figure> run_figures(const fs::path& folder) {
   figures.push_back(load_figure(records, CounterKind::hbm, "hbm-load", "HBM load"));
   figures.push_back(load_figure(records, CounterKind::link, "link-load", "Link load"));
   figures.push_back(load_figure(records, CounterKind::memory, "memory-load", "Memory"));
+  figures.push_back(load_figure(records, CounterKind::power, "power", "Power"));
+  figures.push_back(load_figure(records, CounterKind::clock, "clock", "Clock"));
   figures.push_back(topology_figure(result.at("links")));
   return figures;
 }

@@ -41,6 +41,12 @@ struct BesideResult {
   double loaded_GBps = 0, stored_GBps = 0;  // until the workload was through
 };
 
+// Where gpu.power is modelled.
+struct PowerResult {
+  double energy_J = 0, mean_W = 0, highest_W = 0;  // the highest of whole windows
+  double mean_clock_MHz = 0, lowest_clock_MHz = 0;
+};
+
 struct GpuResult {
   std::uint32_t id = 0;
   std::optional<std::int64_t> peak_memory_bytes;
@@ -50,6 +56,7 @@ struct GpuResult {
   std::int64_t chunks_summed = 0, chunks_sent_again = 0;  // by routers, for this GPU
   double compute_unit_seconds_compute = 0, compute_unit_seconds_communication = 0, busy_fraction = 0;
   std::vector<BesideResult> beside = {};
+  std::optional<PowerResult> power = std::nullopt;
 };
 
 struct LinkResult {
@@ -109,7 +116,7 @@ struct OperationRecord {
 
 // A value over time for the timeline's counter tracks: its mean over each period, of memory its value where that is
 // highest.
-enum class CounterKind { hbm, memory, link };
+enum class CounterKind { hbm, memory, link, power, clock };
 struct CounterTrack {
   std::string name, unit;
   double period_s = 0;

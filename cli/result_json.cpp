@@ -127,6 +127,13 @@ Json gpu_json(const GpuResult& gpu) {
                                   {"communication", number(gpu.compute_unit_seconds_communication)}};
   json["busy_fraction"] = number(gpu.busy_fraction);
   if (!gpu.beside.empty()) json["beside"] = array_of(gpu.beside, beside_json);
+  if (gpu.power) {
+    json["power"] = {{"energy_J", number(gpu.power->energy_J)},
+                     {"mean_W", number(gpu.power->mean_W)},
+                     {"highest_W", number(gpu.power->highest_W)},
+                     {"mean_clock_MHz", number(gpu.power->mean_clock_MHz)},
+                     {"lowest_clock_MHz", number(gpu.power->lowest_clock_MHz)}};
+  }
   json["chunks_summed"] = gpu.chunks_summed;
   json["chunks_sent_again"] = gpu.chunks_sent_again;
   return json;

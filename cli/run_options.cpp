@@ -17,7 +17,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                   "Override a value of the configuration, e.g. network.link.bandwidth_GBps=300; may be repeated")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
-  command.add_option("--fidelity", options.fidelity, "cycle: everything in detail; sampled: what repeats is simulated once");
+  command.add_option("--fidelity", options.fidelity,
+                     "cycle: everything in detail; sampled: what repeats is simulated once");
   command.add_option("--threads", options.threads, "Threads of a simulation; results do not depend on them");
 }
 

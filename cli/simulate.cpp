@@ -59,8 +59,10 @@ void fit_kernels(const RunConfig& config, std::vector<Program>& programs, const 
   if (trace != nullptr && !trace->demands.empty()) {
     fits = read_demands(trace->demands, demands_origin(*trace, config.system, different), different);
   } else {
+    GpuSpec full_clock = config.system.gpu;  // a kernel by itself is shorter than what power is averaged over
+    full_clock.power.reset();
     fits = run_kernels_alone(
-        different, config.system.gpu, config.threads,
+        different, full_clock, config.threads,
         [&](double share) {
           if (progress) progress(0.2 * share, "kernels alone");
         },
@@ -79,7 +81,8 @@ void fit_kernels(const RunConfig& config, std::vector<Program>& programs, const 
 // Of programs that differ.
 bool samples_ranks_apart(const RunConfig& config) {
   return config.fidelity == Fidelity::sampled && std::holds_alternative<TraceWorkload>(config.workload) &&
-         config.collective.mover == Mover::compute_units && !config.functional && config.beside.empty();
+         config.collective.mover == Mover::compute_units && !config.functional && config.beside.empty() &&
+         !config.system.gpu.power;
 }
 
 // Whether kernels have recorded times that their demands are fitted to.

@@ -110,6 +110,23 @@ std::string functional_text(const FunctionalResult& functional) {
                      percent_text(functional.max_bound_share), ranks);
 }
 
+// Means over GPUs.
+std::string power_text(const RunResult& result) {
+  PowerResult mean;
+  double gpus = 0;
+  for (const GpuResult& gpu : result.gpus) {
+    if (!gpu.power) continue;
+    ++gpus;
+    mean.energy_J += gpu.power->energy_J;
+    mean.mean_W += gpu.power->mean_W;
+    mean.mean_clock_MHz += gpu.power->mean_clock_MHz;
+  }
+  const auto iterations = static_cast<double>(std::max<std::size_t>(1, result.per_iteration_s.size()));
+  return fmt::format("  {:<15} {:>10}   {} J a GPU and iteration; clock {} MHz\n", "power",
+                     number_text(mean.mean_W / gpus) + " W", number_text(mean.energy_J / gpus / iterations),
+                     number_text(mean.mean_clock_MHz / gpus));
+}
+
 }  // namespace
 
 std::string run_summary(const RunResult& result, bool color) {
@@ -147,6 +164,7 @@ std::string run_summary(const RunResult& result, bool color) {
     text += fmt::format("  {:<15} {:>10}   a GPU and iteration; communication takes {} ({})\n", "HBM traffic",
                         bytes_text(*f.hbm_bytes), bytes_text(*f.hbm_communication_bytes), percent_text(share));
   }
+  if (!result.gpus.empty() && result.gpus.front().power) text += power_text(result);
   if (result.functional) text += functional_text(*result.functional);
   for (const std::string& note : result.notes) text += dim("  note: " + note, color) + "\n";
   return text;

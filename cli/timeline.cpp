@@ -210,7 +210,7 @@ class TraceBuilder {
 
   // Counters of a kind lie together, below the streams of their GPU, in their order.
   std::uint64_t group_of(const CounterTrack& counter, std::uint64_t parent) {
-    static constexpr std::array<const char*, 3> kGroups{"HBM", "memory", "links"};  // by CounterKind
+    static constexpr std::array<const char*, 5> kGroups{"HBM", "memory", "links", "power", "clock"};  // by CounterKind
     const auto kind = static_cast<std::size_t>(counter.kind);
     const auto [place, added] = groups_.try_emplace({parent, counter.kind}, 0);
     if (added) {

@@ -187,12 +187,15 @@ UndisturbedRun run_without_communication(const GpuWork& work, const GpuSpec& spe
   Gpu gpu(GpuId{0}, spec, quiet, LinkPorts());
   run_alone(gpu);
   WEFT_CHECK(gpu.done(), "a program without communication ends");
-  UndisturbedRun run{.durations = std::vector<Time>(ops.size()), .end = Time(0)};
+  UndisturbedRun run{
+      .durations = std::vector<Time>(ops.size()), .slow_clock = std::vector<double>(ops.size()), .end = Time(0)};
   for (std::uint32_t i = 0; i < ops.size(); ++i) {
     const OpTimes& times = gpu.times()[i];
     const Time end = gpu.clock().to_time(times.end);
     run.end = std::max(run.end, end);
-    if (ops[i].kind == ProgramOpKind::kernel) run.durations[i] = end - gpu.clock().to_time(times.start);
+    if (ops[i].kind != ProgramOpKind::kernel) continue;
+    run.durations[i] = end - gpu.clock().to_time(times.start);
+    run.slow_clock[i] = gpu.ledger(OpId{i}).slow_clock;
   }
   transactions += gpu.statistics().memory_transactions;
   return run;

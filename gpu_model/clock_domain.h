@@ -42,4 +42,22 @@ class ClockDomain {
   Int128 subcycles_;     // in a femtosecond, 56 fraction bits
 };
 
+// By how much longer everything in the domain of the lowered clock takes.
+class Stretch {
+ public:
+  Stretch() = default;
+  // `share`: of the full clock, above 0 and at most 1.
+  explicit Stretch(double share) : factor_(static_cast<std::int64_t>(kOne / share + 0.5)) {}
+  [[nodiscard]] SubCycle operator()(SubCycle time) const { return time * factor_ >> kShift; }
+  // Of a time at this clock, what the full clock would have saved.
+  [[nodiscard]] double lost(SubCycle time) const {
+    return static_cast<double>(time) * (1 - kOne / static_cast<double>(factor_));
+  }
+
+ private:
+  static constexpr int kShift = 16;
+  static constexpr double kOne = 1 << kShift;
+  std::int64_t factor_ = 1 << kShift;
+};
+
 }  // namespace weft

@@ -233,16 +233,6 @@ class Distances {
   FoldedRanks* folded_;
 };
 
-// Those that stand for others, and neighbours in and between nodes.
-std::vector<std::uint32_t> few_of(const RankSymmetry& by) {
-  std::vector<std::uint32_t> few(by.standing);
-  std::iota(few.begin(), few.end(), 0U);
-  for (const std::uint32_t rank : {1U, by.per_node - 1, by.per_node, by.ranks - 1}) {
-    if (rank < by.ranks && rank > few.back()) few.push_back(rank);
-  }
-  return few;
-}
-
 // All ranks side by side: each by its renaming of the one that stands for it.
 bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std::uint32_t warps, FoldedRanks& folded) {
   std::vector<Renaming> renamings;

@@ -81,6 +81,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
     for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.push_back(Unit(units_[u]));
   }
   units_.shrink_to_fit();
+  if (spec.power) power_.emplace(*spec.power, *this);
   l2_.make_private(work.private_parts.cache, work.private_parts.hbm);
   SubCycle notice = std::numeric_limits<SubCycle>::max();
   for (const ScriptedKernel* script : work.scripts) {
@@ -149,10 +150,11 @@ void Gpu::advance(Time until) {
          GpuEvent{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(bundle), .agent = keep(packet)});
   });
   const std::int64_t end = tick_at_or_after(clock_.to_subcycles(until));
-  if (id_.value < HbmOverTime::kMostGpus) {
+  if (id_.value < HbmOverTime::kMostGpus || power_) {
     for (std::int64_t tick = wheel_.next(); tick < end; tick = wheel_.next()) {
       if (tick >= bin_end_) next_bin(tick);
-      run_events(std::min(bin_end_, end));
+      if (power_ && tick >= power_->window_end()) power_->next_window(*this, tick);
+      run_events(std::min({bin_end_, power_ ? power_->window_end() : end, end}));
     }
   }
   run_events(end);

@@ -9,6 +9,7 @@
 
 #include "gpu_model/collective_pace.h"
 #include "gpu_model/frontend.h"
+#include "gpu_model/gpu_power.h"
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/gpu_state.h"
 #include "gpu_model/gpu_work.h"
@@ -43,6 +44,7 @@ class Gpu final : public Chip {
   [[nodiscard]] const std::vector<ResidentTraffic>& residents() const { return residents_; }
   [[nodiscard]] HbmBytes hbm_bytes() const;
   [[nodiscard]] HbmOverTime hbm_over_time() const;
+  [[nodiscard]] std::optional<PowerUse> power_use(Time run_end) const;
   [[nodiscard]] const L2Cache& l2() const { return l2_; }
   // What was left out would have taken, on top of what was simulated; times() have it.
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
@@ -85,6 +87,8 @@ class Gpu final : public Chip {
   [[nodiscard]] std::int64_t grain() const { return spec_.grain; }
 
  private:
+  friend class GpuPower;  // sets all that goes by the units' clock
+
   // gpu.cpp: time and events; gpu_over_time.cpp: bins of HBM traffic
   void handle(const GpuEvent& event);
   void announce(const GpuEvent& event) const;
@@ -234,6 +238,7 @@ class Gpu final : public Chip {
   SubCycle device_latency_;
   SubCycle graph_node_;              // device_latency_, unless kernels are launched as graphs
   std::uint32_t private_units_ = 0;  // the first of them; 0: none
+  std::optional<GpuPower> power_;
 
   // Compute units, then the copy engine of the host link, copy engines between GPUs, the endpoint engine, private
   // compute units of communication.
@@ -255,14 +260,11 @@ class Gpu final : public Chip {
   std::vector<OpId> ready_;
   std::vector<std::uint32_t> pushing_;   // kernels that push sums
   std::vector<std::uint32_t> flushing_;  // kernels at their end that wait for stores to other GPUs, in order
-  std::uint64_t remote_stores_ = 0;      // issued so far, in lines
-  std::uint64_t remote_acknowledged_ = 0;
-  std::uint64_t remote_loads_ = 0;
-  std::uint64_t remote_left_out_ = 0;
+  std::uint64_t remote_stores_ = 0, remote_loads_ = 0;  // issued so far, in lines
+  std::uint64_t remote_acknowledged_ = 0, remote_left_out_ = 0;
   std::uint32_t control_due_ = 0;  // events of the host and of operations
   std::uint32_t starting_ = 0;     // operations that nothing holds back, and that have not started
-  std::uint32_t next_unit_ = 0;
-  std::uint32_t next_gpc_ = 0;
+  std::uint32_t next_unit_ = 0, next_gpc_ = 0;
   std::vector<std::uint32_t> gpc_units_;      // first unit of each GPC, and the end
   std::vector<std::uint32_t> gpc_of_;         // by compute unit
   std::vector<std::uint32_t> cluster_units_;  // of the cluster being placed
@@ -273,9 +275,7 @@ class Gpu final : public Chip {
   SubCycle distributor_free_ = 0;
   std::vector<std::uint32_t> parts_left_;          // by op: kernels of its script that have not ended
   LineAddress sram_first_line_ = ~LineAddress{0};  // the endpoint engine's memory lies behind HBM's addresses
-  SubCycle sram_line_time_ = 0;
-  SubCycle sram_latency_ = 0;
-  SubCycle sram_free_ = 0;
+  SubCycle sram_line_time_ = 0, sram_latency_ = 0, sram_free_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
   std::vector<ResidentTraffic> residents_;

@@ -200,6 +200,7 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block*
   if (left != nullptr && left->kernel == slot) {
     placed.stall = left->stall;
     placed.held_by_pipe = left->held_by_pipe;
+    placed.slow_clock = left->slow_clock;
   }
   for (std::uint32_t group = 0; group < groups; ++group) {
     std::uint32_t index = 0;
@@ -247,6 +248,7 @@ void Gpu::end_block(std::uint32_t index) {
     const double grown = 1 + static_cast<double>(skipped_.at - kernel.left_out_before) / simulated;
     ledger.stall = static_cast<double>(block.stall) * grown;
     ledger.held_by_pipe = block.held_by_pipe * grown;
+    ledger.slow_clock = block.slow_clock * grown;
     kernel.last_block_end = now();
   }
   if (kernel.on_units) {

@@ -38,14 +38,15 @@ void Gpu::start_rounds(std::uint32_t unit_index) {
   Unit& unit = units_[unit_index];
   while (const auto next = unit.schedulers.pick(now())) {
     Agent& agent = agents_[next->agent];
-    const WarpSchedulers::Booked booked =
-        unit.schedulers.book(*next, agent.phase, running_[agent.kernel].communication);
+    const WarpSchedulers::Booked booked = unit.schedulers.book(
+        *next, agent.phase, power_ ? power_->stretch() : Stretch(), running_[agent.kernel].communication);
     if (!running_[agent.kernel].communication) {
       blocks_[agent.block].held_by_pipe += static_cast<double>(booked.held_by_communication);
     }
     ++agent.started;
     agent.round_waits = false;
     const SubCycle through = booked.done + (agent.phase.barrier ? barrier_latency_ : 0);
+    if (power_) power_->note(*this, agent, through - std::max(next->since, agent.pipe_until));
     agent.pipe_time += through - std::max(next->since, agent.pipe_until);
     agent.pipe_until = through;
     push(through,

@@ -130,6 +130,23 @@ struct GpuEngines {
   NearMemorySpec near_memory;
 };
 
+// What work takes of the power, and what is done when it is more than the GPU may take: the clock of units, L1,
+// crossbar and L2 goes down, and their voltage with it; HBM, links and the host keep theirs (power_governor.h).
+struct PowerSpec {
+  double limit_W = 0;
+  double idle_W = 0;  // whatever it does
+  double unit_W = 0;  // of a unit that holds blocks, at GpuSpec::clock
+  // Of all units' sub-partitions, kept busy without a gap at GpuSpec::clock, by Slot (phase.h).
+  std::array<double, 5> slots_W{};
+  double l2_pJ_per_byte = 0;  // of the lines that reach it
+  double hbm_pJ_per_byte = 0;
+  double link_pJ_per_byte = 0;  // of what comes by links: both ends
+  Frequency lowest_clock;
+  Frequency clock_step;
+  double lowest_voltage = 1;  // at the lowest clock, as a share of that at GpuSpec::clock; linear in between
+  Time window;                // over which power is averaged and for which a clock is chosen
+};
+
 // What communication gets a second time, for itself alone: experiments that show what sharing it costs.
 struct PrivateParts {
   bool compute_units = false;
@@ -152,6 +169,7 @@ struct GpuSpec {
   // GPUs too; with more, the library runs in one of its own. 0: not known, as with several.
   std::uint32_t sync_domains = 0;
   Bandwidth host_link;                // PCIe or C2C, each way
+  std::optional<PowerSpec> power;     // none: the clock stays
   std::optional<GpuEngines> engines;  // that can move collectives; compute units always can
   std::uint32_t grain = 1;            // lines of the memory that each line of the model stands for (coarse_gpu.h)
 };

@@ -124,6 +124,7 @@ struct Block {
   // As in the ledger: of this block and of those whose place it took over.
   SubCycle stall = 0;
   double held_by_pipe = 0;
+  double slow_clock = 0;
 };
 struct RunningKernel {
   OpId op;

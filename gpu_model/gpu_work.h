@@ -48,6 +48,7 @@ struct KernelLedger {
   // Of the last block to end, those before it in its place, and the stores after it: the chain that the kernel took.
   double stall = 0;          // for memory: nothing of the block in a pipe
   double held_by_pipe = 0;   // for rounds of communication there
+  double slow_clock = 0;     // for a clock below the full one, in pipes
   double held_by_links = 0;  // at the kernel's end, for communication's stores to other GPUs
   bool displaced = false;    // a block of a collective kept one from a unit
 };
@@ -74,6 +75,15 @@ struct GpuStatistics {
   std::int64_t delivered_bytes = 0;              // payload that came by links
   double unit_seconds_compute = 0;  // units that hold at least one block of a kernel, and none of a collective
   double unit_seconds_communication = 0;
+};
+
+// What a GPU took of power, and the clock it was left with.
+struct PowerUse {
+  double joules = 0;
+  double mean_W = 0, highest_W = 0;  // the highest of whole windows
+  double mean_clock_Hz = 0, lowest_clock_Hz = 0;
+  double window_s = 0;
+  std::vector<double> window_W, window_Hz;  // whole windows
 };
 
 // Bytes of the HBM; communication's are among those read and written.

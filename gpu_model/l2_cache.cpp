@@ -48,7 +48,8 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       fills_(std::size_t{spec.slices} * kFillEntries),
       tags_(spec.slices, sets_of_slice(spec), spec.ways, numbers_of_slice(spec, hbm), kChunkShift),
       hbm_(hbm, clock),
-      page_table_(spec.tlb) {
+      page_table_(spec.tlb),
+      full_clock_{sector_time_, atomic_sector_time_, far_latency_} {
   WEFT_CHECK(spec.slices >= 2 && spec.slices <= 256, "2 to 256 L2 slices");
   WEFT_CHECK(!spec.far_copies || spec.slices % 2 == 0, "two halves of an L2 with copies");
   WEFT_CHECK(std::uint64_t{hbm.channels} * slices_of_channel_ == std::uint64_t{spec.slices} << channel_shift_,
@@ -92,6 +93,14 @@ void L2Cache::make_private(bool cache, bool hbm) {
     fills_.resize(2 * fills_.size());
   }
   if (hbm) own_hbm_ = hbm_;
+}
+
+void L2Cache::set_stretch(Stretch stretch) {
+  sector_time_ = stretch(full_clock_.sector);
+  line_time_ = sector_time_ * kSectorCount[15];
+  atomic_sector_time_ = stretch(full_clock_.atomic_sector);
+  far_latency_ = stretch(full_clock_.far_latency);
+  page_table_.set_stretch(stretch);
 }
 
 HbmStatistics L2Cache::hbm_statistics() const {

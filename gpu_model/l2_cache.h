@@ -104,6 +104,9 @@ class L2Cache {
   // HBM bytes written back so far that collectives had written.
   [[nodiscard]] std::int64_t communication_write_back_bytes() const { return communication_write_back_bytes_; }
 
+  // What comes from now on goes by a lower clock, or by the full one again; HBM keeps its own.
+  void set_stretch(Stretch stretch);
+
   // Forgets what is under way and keeps what is cached: the state of an idle GPU at time 0.
   void rest();
 
@@ -246,6 +249,9 @@ class L2Cache {
   // it does.
   std::vector<std::uint32_t> lost_;
   PageTable page_table_;
+  struct {
+    SubCycle sector = 0, atomic_sector = 0, far_latency = 0;
+  } full_clock_;  // times at it
   std::int64_t communication_write_back_bytes_ = 0;
   std::uint32_t update_cost_ = 1;
   L2Statistics statistics_;

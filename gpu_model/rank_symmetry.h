@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <numeric>
+#include <vector>
 
 namespace weft {
 
@@ -21,6 +23,16 @@ struct RankSymmetry {
   bool two_trees = false;
   bool trees_of_places = false;
 };
+
+// Those that stand for others, and neighbours in and between nodes.
+inline std::vector<std::uint32_t> few_of(const RankSymmetry& by) {
+  std::vector<std::uint32_t> few(by.standing);
+  std::iota(few.begin(), few.end(), 0U);
+  for (const std::uint32_t rank : {1U, by.per_node - 1, by.per_node, by.ranks - 1}) {
+    if (rank < by.ranks && rank > few.back()) few.push_back(rank);
+  }
+  return few;
+}
 
 // Of one rank.
 class Renaming {

@@ -39,9 +39,16 @@ void Tlb::rest() {
 
 PageTable::PageTable(const TlbSpec& spec)
     : tlb_(spec.entries, spec.page),
-      latency_(cycles(std::int64_t{spec.latency_cycles})),
-      walk_(cycles(std::int64_t{spec.walk_latency_cycles})),
+      full_clock_latency_(cycles(std::int64_t{spec.latency_cycles})),
+      full_clock_walk_(cycles(std::int64_t{spec.walk_latency_cycles})),
+      latency_(full_clock_latency_),
+      walk_(full_clock_walk_),
       walkers_(spec.walks, 0) {}
+
+void PageTable::set_stretch(Stretch stretch) {
+  latency_ = stretch(full_clock_latency_);
+  walk_ = stretch(full_clock_walk_);
+}
 
 SubCycle PageTable::translate(LineAddress line, SubCycle now) {
   const SubCycle asked = now + latency_;

@@ -48,10 +48,12 @@ class PageTable {
   // When the translation of the line is at the unit that asked at `now`.
   SubCycle translate(LineAddress line, SubCycle now);
   [[nodiscard]] std::int64_t walks() const { return walked_; }
+  void set_stretch(Stretch stretch);  // of a lower clock, from now on
   void rest();
 
  private:
   Tlb tlb_;
+  SubCycle full_clock_latency_, full_clock_walk_;
   SubCycle latency_;
   SubCycle walk_;
   std::vector<SubCycle> walkers_;  // free from

@@ -61,14 +61,16 @@ std::optional<WarpSchedulers::Ready> WarpSchedulers::pick(SubCycle now) {
   return ready;
 }
 
-WarpSchedulers::Booked WarpSchedulers::book(const Ready& ready, const Phase& phase, bool communication) {
+WarpSchedulers::Booked WarpSchedulers::book(const Ready& ready, const Phase& phase, Stretch stretch,
+                                            bool communication) {
   const auto busiest = static_cast<std::size_t>(ready.busiest);
   Booked booked{std::numeric_limits<SubCycle>::max(), std::numeric_limits<SubCycle>::max(), 0, 0};
   for (std::uint32_t p = 0; p < count_; ++p) {
     if ((ready.partitions >> p & 1U) == 0) continue;
     for (std::size_t slot = 0; slot < kSlotCount; ++slot) {
-      const SubCycle time = slot == busiest ? phase.compute : phase.beside[slot];
-      if (time == 0) continue;
+      const SubCycle full_clock = slot == busiest ? phase.compute : phase.beside[slot];
+      if (full_clock == 0) continue;
+      const SubCycle time = stretch(full_clock);
       const SubCycle start = std::max(free(p, slot), ready.since);
       free(p, slot) = start + time;
       booked.done = std::max(booked.done, start + time);
@@ -81,7 +83,7 @@ WarpSchedulers::Booked WarpSchedulers::book(const Ready& ready, const Phase& pha
   booked.held_by_communication =
       std::clamp<SubCycle>(others.taken - ready.communication_before, 0, booked.start - ready.since);
   if (communication) {
-    others.taken += phase.compute;
+    others.taken += stretch(phase.compute);
     others.until = std::max(others.until, booked.free);
   }
   return booked;

@@ -48,7 +48,7 @@ class WarpSchedulers {
   // Takes out whose round begins next, if one can at `now`.
   std::optional<Ready> pick(SubCycle now);
   // Books a round; its phase says what it takes. `communication`: it is one of a collective's.
-  Booked book(const Ready& ready, const Phase& phase, bool communication = false);
+  Booked book(const Ready& ready, const Phase& phase, Stretch stretch = {}, bool communication = false);
   // When the first of the waiting can begin, or could have. There is one.
   [[nodiscard]] SubCycle opens() const;
 

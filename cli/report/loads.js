@@ -61,7 +61,9 @@ function loadSections(counters) {
     one("hbm-load", "HBM load", "Bandwidth over time; what communication moves is part of reads and writes. The charts of loads show the timeline's span.",
       "hbm", false, (all) => all),
     one("link-load", "Link load", `Share of time in which a link sends; the ${kMostLinks} that send most.`, "link", false, busiest),
-    one("memory-load", "Memory", "What is allocated, by class, and what the GPU has.", "memory", true, inUse)].filter(Boolean);
+    one("memory-load", "Memory", "What is allocated, by class, and what the GPU has.", "memory", true, inUse),
+    one("power", "Power", "Means over windows, and the limit at which the clock goes down.", "power", false, (all) => all),
+    one("clock", "Clock", "Of the units, L1, crossbar and L2, as the power leaves it.", "clock", false, (all) => all)].filter(Boolean);
   let waiting = false;
   function follow(from, to) {
     if (!plots.length || from === span.from && to === span.to) return;

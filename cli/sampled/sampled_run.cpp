@@ -12,6 +12,7 @@ namespace weft {
 std::string why_not_sampled(const RunConfig& config, const std::vector<Program>& programs) {
   if (config.functional) return "values travel";
   if (!config.beside.empty()) return "blocks stand beside the workload";
+  if (config.system.gpu.power) return "the clock follows the power";
   return compare_programs(programs).why_not;
 }
 

@@ -19,7 +19,7 @@ double subcycles(double us) { return us * 1e3 * static_cast<double>(kCycle); }
 
 KernelLedger ledger(std::mt19937& random) {
   const auto some = [&] { return random() % 3 == 0 ? 0.0 : static_cast<double>(random() % 1'000'000); };
-  return {some(), some(), some(), some(), some(), some(), some(), random() % 2 == 0};
+  return {some(), some(), some(), some(), some(), some(), some(), some(), random() % 2 == 0};
 }
 
 TEST(Attribute, CausesSumToTheAddedTimeWhateverTheLedger) {
@@ -55,6 +55,16 @@ TEST(Attribute, APipeSharedWithCommunicationIsComputeUnits) {
 TEST(Attribute, AFenceThatWaitsForCommunicationIsLinks) {
   const KernelLedger fence{.latency = 1000, .stall = subcycles(10), .held_by_links = subcycles(1.5)};
   EXPECT_NEAR(attribute(fence, kClock, 1.5e-6).links, 1.5e-6, 1e-10);
+}
+
+TEST(Attribute, ALowerClockThanWithoutCommunicationIsTheUnits) {
+  KernelLedger slow;
+  slow.slow_clock = subcycles(3);
+  slow.latency = slow.stall = subcycles(1);
+  slow.held_by_hbm = subcycles(1);
+  EXPECT_NEAR(attribute(slow, kClock, 2e-6, subcycles(2)).compute_units, 1e-6, 1e-10);
+  EXPECT_NEAR(attribute(slow, kClock, 2e-6, subcycles(2)).hbm, 1e-6, 1e-10);
+  EXPECT_NEAR(attribute(slow, kClock, 2e-6, subcycles(4)).hbm, 2e-6, 1e-10);  // it was lower still without
 }
 
 TEST(Attribute, NothingAddedHasNoCauses) { EXPECT_EQ(sum(attribute({}, kClock, 0)), 0); }
