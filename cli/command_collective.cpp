@@ -16,6 +16,7 @@
 #include "cli/run_config.h"
 #include "cli/run_options.h"
 #include "cli/staged_directory.h"
+#include "cli/system_of.h"
 #include "cli/terminal.h"
 #include "sim/atomic_file.h"
 #include "sim/config_file.h"
@@ -160,21 +161,21 @@ int collective(const CollectiveArguments& arguments) {
   if (arguments.min > arguments.max) {
     throw InputError(fmt::format("--min: expected at most --max, {}, got {}", arguments.max, arguments.min));
   }
-  const std::uint32_t gpus = read_run_config(arguments.config, sets_of(arguments, 1, kElementBytes)).gpus;
+  const Json read = load_configuration(arguments.config);  // once: it may come from a pipe
+  const auto config_of = [&](std::uint32_t gpus, std::int64_t size) {
+    Json with_size = read;
+    for (const auto& set : sets_of(arguments, gpus, size)) apply_set(with_size, set, arguments.config);
+    return read_run_config(with_size, arguments.config);
+  };
+  const std::uint32_t gpus = config_of(1, kElementBytes).gpus;
   const std::vector<std::int64_t> all = sizes(arguments, gpus);
-  for (const std::int64_t size : {all.front(), all.back()}) {
-    static_cast<void>(read_run_config(arguments.config, sets_of(arguments, gpus, size)));
-  }
   StagedDirectory staged(fs::temp_directory_path() / "weft-collective");
   std::vector<Arguments> commands;
   // The longest first, so that none of them is alone at the end.
   for (auto size = all.rbegin(); size != all.rend(); ++size) {
-    Arguments command{"run", arguments.config, "--no-progress", "-o", (staged.path() / std::to_string(*size)).string()};
-    for (const auto& set : sets_of(arguments, gpus, *size)) {
-      command.emplace_back("--set");
-      command.push_back(set);
-    }
-    commands.push_back(std::move(command));
+    const std::string folder = (staged.path() / std::to_string(*size)).string();
+    write_file_atomically(folder + ".json", config_of(gpus, *size).resolved.dump());
+    commands.push_back({"run", folder + ".json", "--no-progress", "-o", folder});
   }
   ProgressBar bar(true);
   const std::size_t jobs = arguments.jobs.value_or(std::max<std::size_t>(1, std::thread::hardware_concurrency()));

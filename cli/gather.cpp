@@ -47,8 +47,9 @@ void gather_operations(const std::vector<Program>& programs, const AlonePasses& 
         record.isolated_s = to_seconds(alone.of(g).fits[o].alone);
         const UndisturbedRun& undisturbed = alone.of(g).undisturbed;
         record.undisturbed_s = to_seconds(undisturbed.durations[o]);
-        record.causes = attribute(gpu.ledger(OpId{o}), gpu.clock(),
-                                  record.end_s - record.start_s - *record.undisturbed_s, undisturbed.slow_clock[o]);
+        record.causes =
+            attribute(gpu.ledger(OpId{o}), gpu.clock(), record.end_s - record.start_s - *record.undisturbed_s,
+                      undisturbed.slow_clock.empty() ? 0 : undisturbed.slow_clock[o]);
       }
       result.operations.push_back(std::move(record));
     }

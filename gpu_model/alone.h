@@ -46,7 +46,7 @@ struct CalibrationSummary {
 // The program with collectives that end at once: what communication costs is measured against this.
 struct UndisturbedRun {
   std::vector<Time> durations;     // by OpId, 0 for operations that are no kernel
-  std::vector<double> slow_clock;  // by OpId, as in the ledger
+  std::vector<double> slow_clock;  // by OpId, as in the ledger; empty: none
   Time end;
 };
 struct AlonePass {

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "sim/config_file.h"
 #include "tests/cli/run_weft.h"
@@ -88,6 +90,17 @@ TEST(AlgorithmFilesEndToEnd, WhatDoesNotComputeTheCollectiveIsRefused) {
           "/all_reduce/algorithm_file: expected an algorithm for all_gather of 2 ranks, got all_reduce of 2 (pair)");
   refused("--algorithm-file pair.json --set gpus=4", "expected an algorithm for all_reduce of 4 ranks");
   EXPECT_EQ(weft("collective e.json --algorithm-file none.json", folder).code, 66);
+}
+
+// As `weft collective <(jq ... e.json)` gives it: what is read once is gone.
+TEST(CollectiveEndToEnd, TheConfigurationMayComeFromAPipe) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
+  std::thread writer([&] { folder.write("pipe", R"({"system": "hgx-h100", "gpus": 2})"); });
+  const Ran ran = weft("collective pipe --min 1KiB --max 2KiB --json", folder);
+  writer.join();
+  ASSERT_EQ(ran.code, 0) << ran.errors;
+  EXPECT_EQ(parse_json(ran.output, "stdout").at("rows").size(), 2U);
 }
 
 TEST(CollectiveEndToEnd, AllCollectivesHaveTheColumnsOfNcclTests) {
