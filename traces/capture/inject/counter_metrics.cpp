@@ -18,8 +18,7 @@ using Names = std::array<std::string_view, 3>;
 constexpr Names kHbmRead{"dram__bytes_read", "dram__bytes_op_read"};
 constexpr Names kHbmWritten{"dram__bytes_write", "dram__bytes_op_write"};
 
-// Those of L2 are what compute units ask: what its halves
-// ask of each other does not count.
+// Those of L2 are what compute units ask: what its halves ask of each other does not count.
 struct Choice {
   KernelCounter counter;
   double scale;
