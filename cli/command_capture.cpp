@@ -29,6 +29,7 @@ struct CaptureArguments {
   std::string output;
   std::vector<std::string> program;
   bool counters = false;
+  bool no_sampling = false;
   bool keep = false;
 };
 
@@ -95,6 +96,12 @@ int count(const CaptureArguments& arguments, CaptureJob& job, Variables variable
   });
 }
 
+// Of the first pass, which records times.
+Variables times_variables(Variables variables, const CaptureArguments& arguments) {
+  if (arguments.counters && !arguments.no_sampling) variables.emplace_back(capture::kSamplingVariable, "1");
+  return variables;
+}
+
 int run_capture(const CaptureArguments& arguments) {
   check(arguments);
   CaptureJob job(arguments.output, launched_rank());
@@ -103,7 +110,7 @@ int run_capture(const CaptureArguments& arguments) {
   for (const std::string& text : notes) note(text);
   int status = 0;
   try {
-    status = run_program(arguments.program, variables.value_or(Variables()));
+    status = run_program(arguments.program, times_variables(variables.value_or(Variables()), arguments));
   } catch (const InputError&) {
     job.remove();
     throw;
@@ -134,8 +141,14 @@ void add_capture_command(CLI::App& app, Command& chosen) {
   command->add_option("PROGRAM", arguments->program, "What to run, with its arguments, behind --")->required();
   command->add_option("-o,--output", arguments->output, "Trace to write; packed when it ends in .gz or .zst")
       ->required();
-  command->add_flag("--counters", arguments->counters,
-                    "Run the program a second time for hardware counters of its kernels");
+  CLI::Option* counters =
+      command->add_flag("--counters", arguments->counters,
+                        "Run the program a second time for hardware counters of its kernels, and sample what GPUs move "
+                        "over time in the first");
+  command
+      ->add_flag("--no-sampling", arguments->no_sampling,
+                 "Do not sample: the GPUs' clocks are not held, so times are those of an undisturbed run")
+      ->needs(counters);
   command->add_flag("--keep", arguments->keep, "Keep the records that the trace was joined from");
   command->footer(
       "The exit code is the program's, or, where that is 0, of joining its records.\n"

@@ -71,6 +71,18 @@ class RankWriter {
       times.insert(times.end(), {it.start.count(), it.end.count()});
     }
     m.set("iterations_fs", std::move(times));
+    write_traffic(m);
+  }
+
+  void write_traffic(ChakraAttributes& m) const {
+    const TraceTraffic& traffic = rank_.traffic;
+    if (traffic.size() == 0) return;
+    std::vector<std::int64_t> times;
+    for (std::size_t i = 0; i < traffic.size(); ++i)
+      times.insert(times.end(), {traffic.start[i].count(), traffic.duration[i].count()});
+    m.set("traffic_fs", std::move(times));
+    for (std::size_t c = 0; c < kTrafficCounterCount; ++c)
+      if (!traffic.bytes[c].empty()) m.set("traffic_" + std::string(kTrafficCounterWords[c]), traffic.bytes[c]);
   }
 
   // The host's time up to the launch.

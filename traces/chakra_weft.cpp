@@ -34,6 +34,7 @@ class RankReader {
       rank.iterations[i].start = Time(times[2 * i]);
       rank.iterations[i].end = Time(times[2 * i + 1]);
     }
+    read_traffic(m, rank.traffic);
     for (const ChakraNode& node : file_.nodes)
       if (node.attributes.find<std::string>("kind") != nullptr) rank.ops.push_back(read_op(node));
     return rank;
@@ -64,6 +65,19 @@ class RankReader {
     const std::optional<Enum> value = from_word(values, text);
     if (!value) fail(fmt::format("expected a known \"{}\", got \"{}\"", name, text));
     return *value;
+  }
+
+  void read_traffic(const ChakraAttributes& m, TraceTraffic& traffic) const {
+    const auto* times = m.find<std::vector<std::int64_t>>("traffic_fs");
+    if (times == nullptr) return;
+    if (times->size() % 2 != 0) fail("expected a start and a duration each in \"traffic_fs\"");
+    for (std::size_t i = 0; i < times->size(); i += 2) {
+      traffic.start.emplace_back((*times)[i]);
+      traffic.duration.emplace_back((*times)[i + 1]);
+    }
+    for (std::size_t c = 0; c < kTrafficCounterCount; ++c)
+      if (const auto* bytes = m.find<std::vector<std::int64_t>>("traffic_" + std::string(kTrafficCounterWords[c])))
+        traffic.bytes[c] = *bytes;
   }
 
   TraceOp read_op(const ChakraNode& node) {

@@ -23,12 +23,14 @@ void move(TraceRank& rank, Time by) {
     iteration.start += by;
     iteration.end += by;
   }
+  for (Time& start : rank.traffic.start) start += by;
 }
 
 Time earliest(const TraceRank& rank) {
   Time time(std::numeric_limits<std::int64_t>::max());
   for (const TraceOp& op : rank.ops) time = std::min({time, op.issued, op.start});
   for (const TraceIteration& iteration : rank.iterations) time = std::min(time, iteration.start);
+  if (rank.traffic.size() > 0) time = std::min(time, rank.traffic.start.front());
   return time;
 }
 
@@ -36,6 +38,7 @@ Time latest(const TraceRank& rank) {
   Time time;
   for (const TraceOp& op : rank.ops) time = std::max({time, op.issued, op.start + op.duration});
   for (const TraceIteration& iteration : rank.iterations) time = std::max(time, iteration.end);
+  if (rank.traffic.size() > 0) time = std::max(time, rank.traffic.start.back() + rank.traffic.duration.back());
   return time;
 }
 

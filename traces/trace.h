@@ -2,6 +2,7 @@
 // rank with their launches, waits and collectives. Times in femtoseconds from the start of the trace.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "sim/program.h"
 #include "traces/kernel_counters.h"
 #include "traces/operator_call.h"
+#include "traces/traffic_counter.h"
 
 namespace weft {
 
@@ -57,6 +59,19 @@ struct TraceIteration {
   Time end;
 };
 
+// Bytes that a GPU moved, as columns: an entry for each span of time that was sampled.
+struct TraceTraffic {
+  std::vector<Time> start;  // ascending; spans do not overlap
+  std::vector<Time> duration;
+  std::array<std::vector<std::int64_t>, kTrafficCounterCount> bytes{};  // by TrafficCounter; empty: not measured
+
+  [[nodiscard]] std::size_t size() const { return start.size(); }
+  [[nodiscard]] const std::vector<std::int64_t>& operator[](TrafficCounter counter) const {
+    return bytes[static_cast<std::size_t>(counter)];
+  }
+  bool operator==(const TraceTraffic&) const = default;
+};
+
 struct TraceRank {
   std::uint32_t rank = 0;
   std::string device;  // e.g. "NVIDIA A100-PG509-200"; empty when unknown
@@ -64,6 +79,7 @@ struct TraceRank {
   std::int64_t memory_bytes = 0;
   std::vector<TraceOp> ops;  // ordered by issue time, then start
   std::vector<TraceIteration> iterations;
+  TraceTraffic traffic;  // of the GPU as a whole; empty where nothing sampled it
 };
 
 struct Trace {
@@ -74,8 +90,9 @@ struct Trace {
 
 // Throws InputError, naming `source` and the op's place in weft's own format ("/ranks/0/ops/12"), unless: ranks are
 // distinct and below world_size; ops are in order of issue and lie in existing iterations; times are not negative;
-// waits point to earlier ops; counters are of kernels, from 0 to kMostCounted; collectives carry a group that exists
-// and holds the rank; shapes are not empty.
+// waits point to earlier ops; counters are of kernels, from 0 to kMostCounted; spans of traffic are ascending, not
+// empty and apart, with 0 to kMostCounted bytes in each column there is; collectives carry a group that exists and
+// holds the rank; shapes are not empty.
 void validate(const Trace& trace, const std::string& source);
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include "traces/packed_file.h"
 #include "traces/trace_file.h"
 #include "traces/trace_json.h"
+#include "traces/trace_traffic.h"
 #include "traces/trace_words.h"
 
 namespace weft {
@@ -98,9 +99,9 @@ class TraceReader : private TraceJson {
 
   TraceRank read_rank(object o, std::size_t index) const {
     const std::string place = "/ranks/" + std::to_string(index);
-    only_keys(
-        o, place,
-        {"rank", "device", "compute_units", "memory_bytes", "iterations", "ops", "collectives", "waits", "counters"});
+    only_keys(o, place,
+              {"rank", "device", "compute_units", "memory_bytes", "iterations", "ops", "collectives", "waits",
+               "counters", "traffic"});
     TraceRank rank;
     rank.rank = static_cast<std::uint32_t>(integer(o, place, "rank", 0, kMaxId));
     rank.device = text(o, place, "device");
@@ -117,6 +118,8 @@ class TraceReader : private TraceJson {
     read_waits(list(o, place, "waits"), place + "/waits", rank.ops);
     if (element counters; o["counters"].get(counters) == simdjson::SUCCESS)
       read_counters(as_object(counters, place + "/counters"), place + "/counters", rank.ops);
+    if (element traffic; o["traffic"].get(traffic) == simdjson::SUCCESS)
+      rank.traffic = read_traffic(traffic, place + "/traffic", file());
     return rank;
   }
 

@@ -11,6 +11,7 @@
 
 #include "traces/packed_file.h"
 #include "traces/trace_file.h"
+#include "traces/trace_traffic.h"
 #include "traces/trace_words.h"
 
 namespace weft {
@@ -127,6 +128,7 @@ class Writer {
     }
     out += "]";
     write_counters(ops, out);
+    append_traffic(rank.traffic, out);
     out += "}";
   }
 

@@ -12,6 +12,7 @@
 #include "traces/launch_position.h"
 #include "traces/matched_collectives.h"
 #include "traces/trace_words.h"
+#include "traces/traffic_info.h"
 
 namespace weft {
 namespace {
@@ -162,6 +163,7 @@ Json rank_info(const TraceRank& rank, const Counter& counter, const Slowdown& sl
   out["slowdown_at_equal_positions"] = share(slowdown.overlapped, slowdown.alone);
   out["positions"] = slowdown.positions;
   out["positions_slower"] = slowdown.slower;
+  out["traffic"] = traffic_info(rank);
   return out;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "traces/trace_info.h"
+#include "traces/traffic_info.h"
 
 namespace weft {
 namespace {
@@ -57,6 +58,9 @@ std::string trace_info_text(const Trace& trace) {
     if (rank.contains("waiting_in_collectives_s"))
       out += fmt::format("; {:.3f} ms of waiting in them", 1e3 * rank["waiting_in_collectives_s"].get<double>());
     out += "\n";
+    if (const Json& traffic = rank["traffic"]; !traffic.is_null())
+      out += fmt::format("  rank {} in its iterations: {}, by {} samples\n", rank["rank"].get<std::int64_t>(),
+                         traffic_text(traffic), traffic["samples"].get<std::int64_t>());
   }
   for (const Json& it : info["per_iteration"]) {
     out +=

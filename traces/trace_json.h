@@ -1,4 +1,4 @@
-// Values of weft's own trace files, each checked as it is read; for trace_file_read.cpp only.
+// Values of weft's own trace files, each checked as it is read; for trace_file_read.cpp and trace_traffic.cpp only.
 #pragma once
 
 #include <simdjson.h>
@@ -27,6 +27,7 @@ class TraceJson {
  protected:
   explicit TraceJson(std::string file) : file_(std::move(file)) {}
 
+  [[nodiscard]] const std::string& file() const { return file_; }
   [[noreturn]] void fail(const std::string& place, const std::string& message) const {
     throw InputError(file_, place, message);
   }

@@ -55,6 +55,28 @@ class Validator {
         fail(here, "expected operations in order of issue, got an earlier one");
       check_op(rank, i, here);
     }
+    check_traffic(rank.traffic, place + "/traffic");
+  }
+
+  void check_traffic(const TraceTraffic& traffic, const std::string& place) const {
+    if (traffic.duration.size() != traffic.size()) fail(place, "expected a duration for each start");
+    Time end;
+    for (std::size_t i = 0; i < traffic.size(); ++i) {
+      const std::string here = place + "/start_fs/" + std::to_string(i);
+      if (traffic.start[i] < end)
+        fail(here, "expected at least " + number(end.count()) + " fs, got " + number(traffic.start[i].count()));
+      if (traffic.duration[i] <= Time()) fail(here, "expected a duration above 0, got none");
+      if (traffic.duration[i] > Time::max() - traffic.start[i]) fail(here, "expected an end within 2^63 fs");
+      end = traffic.start[i] + traffic.duration[i];
+    }
+    for (std::size_t c = 0; c < kTrafficCounterCount; ++c) {
+      const std::vector<std::int64_t>& bytes = traffic.bytes[c];
+      const std::string here = place + "/" + std::string(kTrafficCounterWords[c]);
+      if (!bytes.empty() && bytes.size() != traffic.size())
+        fail(here, "expected " + std::to_string(traffic.size()) + " values, got " + std::to_string(bytes.size()));
+      for (const std::int64_t value : bytes)
+        if (value < 0 || value > kMostCounted) fail(here, "expected 0 to 2^58, got " + number(value));
+    }
   }
 
   void check_op(const TraceRank& rank, std::size_t index, const std::string& place) const {

@@ -5,40 +5,20 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/traces/temporary_file.h"
 #include "traces/replay_graph.h"
 #include "traces/trace_file.h"
 
 #ifdef FAKE_CUPTI
+#include "tests/capture/capture_with_counters.h"
+
 namespace weft {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::TemporaryFolder;
 
-struct Ran {
-  int status;
-  std::string output, errors;
-};
-
-class CaptureCounters : public ::testing::Test {
- protected:
-  // Kernels of the fake CUPTI; a negative number: every third is a collective.
-  Ran run(const std::string& kernels, const std::string& variables = "", const std::string& options = "") {
-    const std::string command = variables +
-                                " WEFT_CAPTURE_CUPTI=" FAKE_CUPTI " " WEFT_BINARY " capture --counters -o " +
-                                trace_.string() + " " + options + " -- " HOST_PROGRAM " kernels " FAKE_DRIVER " " +
-                                kernels + " >" + folder_.file("out").string() + " 2>" + folder_.file("err").string();
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), testing::content_of(folder_.file("out")),
-            testing::content_of(folder_.file("err"))};
-  }
-  [[nodiscard]] bool records_are_left() const { return std::filesystem::exists(trace_.string() + ".capture"); }
-
-  TemporaryFolder folder_;
-  std::filesystem::path trace_ = folder_.file("trace.json");
-};
+using CaptureCounters = testing::CaptureWithCounters;
+using testing::Ran;
 
 TEST_F(CaptureCounters, ComeFromTheRangeProfilerToTheTrace) {
   const Ran ran = run("1000");

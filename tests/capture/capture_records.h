@@ -151,6 +151,19 @@ class TestProcess {
     file_.put_bytes(bytes.data(), bytes.size());
   }
 
+  // HBM's reads and writes, or, by `known`, not.
+  void traffic(double start, double end, std::uint64_t read, std::uint64_t written, std::uint32_t known = 3,
+               std::uint32_t device = 0) {
+    TrafficRecord record;
+    record.start = time(start);
+    record.end = time(end);
+    record.device = device;
+    record.known = known;
+    record.values[0] = read;
+    record.values[1] = written;
+    file_.put(record);
+  }
+
   void dropped(std::uint64_t records) {
     DroppedRecord record;
     record.records = records;

@@ -55,6 +55,17 @@ TEST(CounterMetrics, CountsNoTensorOperationTwice) {
   EXPECT_EQ(chosen.metrics.size(), 4u);
 }
 
+TEST(TrafficMetrics, AreThoseThatTheChipHas) {
+  const TrafficMetrics chosen = traffic_metrics({"nvltx__bytes", "dram__bytes_op_write", "dram__bytes_read"});
+  ASSERT_EQ(chosen.metrics.size(), 3u);
+  EXPECT_EQ(chosen.metrics[0].name, "dram__bytes_read.sum");
+  EXPECT_EQ(chosen.metrics[1].name, "dram__bytes_op_write.sum");
+  EXPECT_EQ(chosen.metrics[1].counter, TrafficCounter::hbm_written_bytes);
+  EXPECT_EQ(chosen.metrics[2].name, "nvltx__bytes.sum");
+  EXPECT_THAT(chosen.missing, ElementsAre("nvlink_received_bytes"));
+  EXPECT_EQ(missing_counters("AD102", chosen.missing), "this chip (AD102) has no counters for: nvlink_received_bytes");
+}
+
 TEST(CounterKernels, ThatWaitForOtherGpusAreKnownByName) {
   for (const char* name :
        {"ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
@@ -69,55 +80,84 @@ TEST(CounterKernels, ThatWaitForOtherGpusAreKnownByName) {
 }
 
 // CUPTI tells what chips have, and in how many passes it counts, without any of them here.
-TEST(CounterMetrics, ChipsHaveThem) {
-  void* library = dlopen(WEFT_CUPTI_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-  ASSERT_NE(library, nullptr) << dlerror();
-#define FIND(name) auto* const name##_ = reinterpret_cast<decltype(&::name)>(dlsym(library, #name))
-  FIND(cuptiProfilerHostInitialize);
-  FIND(cuptiProfilerHostGetBaseMetrics);
-  FIND(cuptiProfilerHostConfigAddMetrics);
-  FIND(cuptiProfilerHostGetConfigImageSize);
-  FIND(cuptiProfilerHostGetConfigImage);
-  FIND(cuptiProfilerHostGetNumOfPasses);
-#undef FIND
-  for (const char* chip : {"TU102", "GA100", "AD102", "GH100", "GB100", "GB202"}) {
-    SCOPED_TRACE(chip);
-    auto host = WEFT_PARAMETERS(CUpti_Profiler_Host_Initialize_Params);
-    host.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
-    host.pChipName = chip;
-    if (cuptiProfilerHostInitialize_(&host) != CUPTI_SUCCESS) GTEST_SKIP() << "CUPTI without its host library";
-    auto base = WEFT_PARAMETERS(CUpti_Profiler_Host_GetBaseMetrics_Params);
-    base.pHostObject = host.pHostObject;
-    base.metricType = CUPTI_METRIC_TYPE_COUNTER;
-    ASSERT_EQ(cuptiProfilerHostGetBaseMetrics_(&base), CUPTI_SUCCESS);
-    const CounterMetrics chosen = counter_metrics({base.ppMetricNames, base.ppMetricNames + base.numMetrics});
-    EXPECT_THAT(chosen.missing, IsEmpty());
-    EXPECT_FALSE(names(chosen, KernelCounter::tensor_fp16_ops).empty());
+class ChipMetrics : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    library_ = dlopen(WEFT_CUPTI_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library_, nullptr) << dlerror();
+  }
+#define CALL(name, parameters) (reinterpret_cast<decltype(&::name)>(dlsym(library_, #name))(&(parameters)))
 
-    std::vector<const char*> metrics;
-    for (const CounterMetric& metric : chosen.metrics) metrics.push_back(metric.name.c_str());
+  // False where CUPTI has no host library.
+  bool open(CUpti_ProfilerType type) {
+    auto host = WEFT_PARAMETERS(CUpti_Profiler_Host_Initialize_Params);
+    host.profilerType = type;
+    host.pChipName = GetParam();
+    if (CALL(cuptiProfilerHostInitialize, host) != CUPTI_SUCCESS) return false;
+    host_ = host.pHostObject;
+    return true;
+  }
+  std::vector<std::string_view> base_metrics() {
+    auto base = WEFT_PARAMETERS(CUpti_Profiler_Host_GetBaseMetrics_Params);
+    base.pHostObject = host_;
+    base.metricType = CUPTI_METRIC_TYPE_COUNTER;
+    EXPECT_EQ(CALL(cuptiProfilerHostGetBaseMetrics, base), CUPTI_SUCCESS);
+    return {base.ppMetricNames, base.ppMetricNames + base.numMetrics};
+  }
+  std::size_t passes(std::vector<const char*> metrics) {
     auto add = WEFT_PARAMETERS(CUpti_Profiler_Host_ConfigAddMetrics_Params);
-    add.pHostObject = host.pHostObject;
+    add.pHostObject = host_;
     add.ppMetricNames = metrics.data();
     add.numMetrics = metrics.size();
-    ASSERT_EQ(cuptiProfilerHostConfigAddMetrics_(&add), CUPTI_SUCCESS);
+    EXPECT_EQ(CALL(cuptiProfilerHostConfigAddMetrics, add), CUPTI_SUCCESS);
     auto size = WEFT_PARAMETERS(CUpti_Profiler_Host_GetConfigImageSize_Params);
-    size.pHostObject = host.pHostObject;
-    ASSERT_EQ(cuptiProfilerHostGetConfigImageSize_(&size), CUPTI_SUCCESS);
+    size.pHostObject = host_;
+    EXPECT_EQ(CALL(cuptiProfilerHostGetConfigImageSize, size), CUPTI_SUCCESS);
     std::vector<std::uint8_t> image(size.configImageSize);
     auto config = WEFT_PARAMETERS(CUpti_Profiler_Host_GetConfigImage_Params);
-    config.pHostObject = host.pHostObject;
+    config.pHostObject = host_;
     config.configImageSize = image.size();
     config.pConfigImage = image.data();
-    ASSERT_EQ(cuptiProfilerHostGetConfigImage_(&config), CUPTI_SUCCESS);
+    EXPECT_EQ(CALL(cuptiProfilerHostGetConfigImage, config), CUPTI_SUCCESS);
     auto passes = WEFT_PARAMETERS(CUpti_Profiler_Host_GetNumOfPasses_Params);
     passes.configImageSize = image.size();
     passes.pConfigImage = image.data();
-    ASSERT_EQ(cuptiProfilerHostGetNumOfPasses_(&passes), CUPTI_SUCCESS);
-    EXPECT_LE(passes.numOfPasses, 12u);
-    RecordProperty(std::string("passes_") + chip, static_cast<int>(passes.numOfPasses));
+    EXPECT_EQ(CALL(cuptiProfilerHostGetNumOfPasses, passes), CUPTI_SUCCESS);
+    return passes.numOfPasses;
   }
+#undef CALL
+
+  void* library_ = nullptr;
+  CUpti_Profiler_Host_Object* host_ = nullptr;
+};
+
+TEST_P(ChipMetrics, CountKernelsInFewPasses) {
+  if (!open(CUPTI_PROFILER_TYPE_RANGE_PROFILER)) GTEST_SKIP() << "CUPTI without its host library";
+  const CounterMetrics chosen = counter_metrics(base_metrics());
+  EXPECT_THAT(chosen.missing, IsEmpty());
+  EXPECT_FALSE(names(chosen, KernelCounter::tensor_fp16_ops).empty());
+  std::vector<const char*> metrics;
+  for (const CounterMetric& metric : chosen.metrics) metrics.push_back(metric.name.c_str());
+  const std::size_t number = passes(metrics);
+  EXPECT_LE(number, 12u);
+  RecordProperty("passes", static_cast<int>(number));
 }
+
+// More than one pass cannot be sampled. AD102 and GB202 have no NVLink.
+TEST_P(ChipMetrics, SampleTrafficInOnePass) {
+  if (!open(CUPTI_PROFILER_TYPE_PM_SAMPLING)) GTEST_SKIP() << "CUPTI without its host library";
+  const TrafficMetrics chosen = traffic_metrics(base_metrics());
+  const std::string_view chip = GetParam();
+  if (chip == "AD102" || chip == "GB202")
+    EXPECT_THAT(chosen.missing, ElementsAre("nvlink_received_bytes", "nvlink_sent_bytes"));
+  else
+    EXPECT_THAT(chosen.missing, IsEmpty());
+  std::vector<const char*> metrics;
+  for (const TrafficMetric& metric : chosen.metrics) metrics.push_back(metric.name.c_str());
+  EXPECT_EQ(passes(metrics), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(, ChipMetrics, ::testing::Values("TU102", "GA100", "AD102", "GH100", "GB100", "GB202"));
 
 }  // namespace
 }  // namespace weft::capture

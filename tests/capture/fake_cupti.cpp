@@ -1,12 +1,16 @@
 // Stands for CUPTI where there is no GPU: records of kernels that never ran, in buffers as CUPTI fills them. The
-// variable FAKE_CUPTI makes it fail: "busy", another profiler is there; "forbidden", the user may not profile.
+// variable FAKE_CUPTI makes it fail: "busy", another profiler is there; "forbidden", the user may not profile;
+// "silent", it records nothing while PM sampling is on.
 #include "tests/capture/fake_cupti.h"
 
 #include <cupti.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <thread>
 
 namespace {
 
@@ -16,7 +20,8 @@ CUpti_BuffersCallbackCompleteFunc on_complete;
 std::uint8_t* buffer;
 std::size_t buffer_bytes, used;
 std::size_t dropped;
-bool launches_are_told;
+bool launches_are_told, contexts_are_told;
+std::atomic<bool> sampling_settled;
 
 std::recursive_mutex buffer_mutex;
 
@@ -30,6 +35,7 @@ void complete() {
 template <class Activity>
 void add(const Activity& activity) {
   const std::lock_guard lock(buffer_mutex);
+  if (asked_to("silent") && fake_sampling_is_on()) return;
   if (buffer != nullptr && used + sizeof(Activity) > buffer_bytes) complete();
   if (buffer == nullptr) {
     std::size_t most = 0;
@@ -67,7 +73,17 @@ void launch(const char* name, std::uintptr_t stream = 7) {
   tell_launch(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, CUPTI_API_EXIT, name, &parameters);
 }
 
+// A context, as the driver makes one before the first kernel. Setting up PM sampling takes its time, on another thread.
+void create_context() {
+  CUpti_ResourceData resource{};
+  resource.context = reinterpret_cast<CUcontext>(1);
+  on_callback(nullptr, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED, &resource);
+  for (int i = 0; i < 5000 && !sampling_settled; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 }  // namespace
+
+void fake_sampling_settled() { sampling_settled = true; }
 
 bool asked_to(std::string_view what) {
   const char* mode = std::getenv("FAKE_CUPTI");
@@ -84,7 +100,9 @@ CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle*, CUpti_CallbackFunc callba
   return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
 }
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) { return CUPTI_SUCCESS; }
-CUptiResult cuptiEnableCallback(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain domain, CUpti_CallbackId) {
+CUptiResult cuptiEnableCallback(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
+                                CUpti_CallbackId what) {
+  if (domain == CUPTI_CB_DOMAIN_RESOURCE && what == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) contexts_are_told = true;
   launches_are_told = launches_are_told || domain == CUPTI_CB_DOMAIN_DRIVER_API;
   return CUPTI_SUCCESS;
 }
@@ -146,6 +164,7 @@ int InitializeInjectionNvtx2(const void* (*)(std::uint32_t)) { return 1; }
 // number: as many, every third a collective. Where launches are told, they are, and a graph's is between them.
 void fake_cupti_run(std::int64_t number) {
   const auto kernels = static_cast<std::uint64_t>(number < 0 ? -number : number);
+  if (contexts_are_told) create_context();
   for (std::uint64_t i = 0; i < kernels; ++i) {
     const bool collective = number < 0 && i % 3 == 2;
     const char* name = collective ? kCollective : (number < 0 ? i % 3 : i % 2) == 0 ? kAdd : kProduct;

@@ -1,5 +1,6 @@
 // The range profiler of the tests' CUPTI. FAKE_CUPTI: "no-counters", the user may not use them; "old-chip", one whose
-// L2 and tensor pipe have no counters; "flaky", every other kernel cannot be measured.
+// L2 and tensor pipe have no counters; "flaky", every other kernel cannot be measured; "no-sampling", one without PM
+// sampling; "cycles", one that samples by cycles only.
 #include <cupti.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
@@ -64,17 +65,24 @@ CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p) {
 CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params* p) {
   SIZED(CUpti_Profiler_DeviceSupported_Params, p);
   p->isSupported = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
+  if (p->api == CUPTI_PROFILER_PM_SAMPLING && asked_to("no-sampling")) {
+    p->isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;
+    fake_sampling_settled();
+  }
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params* p) {
   SIZED(CUpti_Device_GetChipName_Params, p);
-  p->pChipName = "FAKE100";
+  p->pChipName = asked_to("cycles") ? "GA100" : "FAKE100";
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params* p) {
   SIZED(CUpti_Profiler_Host_Initialize_Params, p);
-  p->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(1);
-  return p->profilerType == CUPTI_PROFILER_TYPE_RANGE_PROFILER ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+  const bool ranges = p->profilerType == CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+  p->pHostObject = reinterpret_cast<CUpti_Profiler_Host_Object*>(ranges ? kRangeHost : kSamplingHost);
+  return ranges || (p->profilerType == CUPTI_PROFILER_TYPE_PM_SAMPLING && p->pCounterAvailabilityImage != nullptr)
+             ? CUPTI_SUCCESS
+             : CUPTI_ERROR_INVALID_PARAMETER;
 }
 CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params*) { return CUPTI_SUCCESS; }
 CUptiResult cuptiProfilerHostGetBaseMetrics(CUpti_Profiler_Host_GetBaseMetrics_Params* p) {
@@ -87,7 +95,9 @@ CUptiResult cuptiProfilerHostGetBaseMetrics(CUpti_Profiler_Host_GetBaseMetrics_P
                           "lts__t_sectors_srcnode_gpc_op_read",
                           "lts__t_sectors_srcnode_gpc_op_write",
                           "sm__ops_path_tensor_src_bf16_dst_fp32",
-                          "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_on"};
+                          "sm__ops_path_tensor_src_bf16_dst_fp32_sparsity_on",
+                          "nvlrx__bytes",
+                          "nvltx__bytes"};
   p->ppMetricNames = names.data();
   p->numMetrics = asked_to("old-chip") ? 5 : names.size();
   return CUPTI_SUCCESS;
@@ -108,7 +118,9 @@ CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_P
 CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params* p) {
   SIZED(CUpti_Profiler_Host_EvaluateToGpuValues_Params, p);
   for (std::size_t i = 0; i < p->numMetrics; ++i)
-    p->pMetricValues[i] = value_of(p->ppMetricNames[i], ranges.at(p->rangeIndex));
+    p->pMetricValues[i] = reinterpret_cast<std::uintptr_t>(p->pHostObject) == kSamplingHost
+                              ? fake_traffic(p->ppMetricNames[i], p->rangeIndex)
+                              : value_of(p->ppMetricNames[i], ranges.at(p->rangeIndex));
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params* p) {

@@ -122,5 +122,30 @@ TEST(CaptureWriter, TakesRecordsOfManyThreads) {
   EXPECT_EQ(kinds_in(folder.file("a")).size(), 801u);
 }
 
+// What the next test's source writes: a clock each time, the last of which says so.
+void write_clock(capture::RecordFile& file, bool last) {
+  capture::ClockRecord record;
+  record.core_MHz = last ? 2 : 1;
+  file.put(record);
+}
+
+TEST(CaptureWriter, ASourceIsAskedSoonAfterAWakeAndBeforeTheEnd) {
+  const testing::TemporaryFolder folder;
+  const auto before = std::chrono::steady_clock::now();
+  Writer writer(open_file(folder.file("a")));
+  writer.set_source({nullptr, nullptr, nullptr, write_clock});
+  writer.wake();
+  // As soon as there is time for it, and not after the second of the rhythm.
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  writer.finish();
+  if (std::chrono::steady_clock::now() - before > std::chrono::milliseconds(900)) GTEST_SKIP() << "a busy machine";
+  CaptureFile file(folder.file("a"));
+  std::vector<std::uint32_t> asked;
+  while (file.next())
+    if (file.kind() == RecordKind::clock) asked.push_back(file.as<capture::ClockRecord>().core_MHz);
+  EXPECT_THAT(asked, ::testing::ElementsAre(1u, 2u));
+  EXPECT_EQ(file.damage(), "");
+}
+
 }  // namespace
 }  // namespace weft

@@ -79,6 +79,9 @@ Trace small_trace() {
     kernel.shape = LaunchShape{{4, 2, 1}, {128, 1, 1}, 40, 1024};
     kernel.launched_by =
         std::make_shared<OperatorCall>(OperatorCall{"aten::mm", {{4, {64, 256}}, {4, {256, 128}}, {0, {}}}});
+    rank.traffic.start = {Time(5)};
+    rank.traffic.duration = {Time(7)};
+    rank.traffic.bytes[1] = {11};
     KernelCounters counters;
     counters[KernelCounter::l2_read_bytes] = 123'456;
     kernel.counters = std::make_shared<const KernelCounters>(counters);

@@ -26,6 +26,10 @@ Trace small_trace() {
   rank.memory_bytes = 42'297'524'224;
   rank.iterations = {{"ProfilerStep#4", Time(0), Time(5'000)},
                      {"ProfilerStep#5", Time(5'000), Time(9'007'199'254'740'993)}};
+  rank.traffic.start = {Time(3), Time(20)};
+  rank.traffic.duration = {Time(17), Time(9'007'199'254'740'993)};
+  rank.traffic.bytes[0] = {9'007'199'254'740'993, 0};
+  rank.traffic.bytes[3] = {1, 2};
   TraceOp kernel;
   kernel.name = "void kernel<float>(int)";
   kernel.op = "aten::conv2d";
@@ -134,6 +138,7 @@ TEST(TraceFile, RoundTripsExactly) {
       ASSERT_EQ(read.ranks[r].iterations.size(), 2u);
       EXPECT_EQ(read.ranks[r].iterations[1].name, "ProfilerStep#5");
       EXPECT_EQ(read.ranks[r].iterations[1].end, trace.ranks[r].iterations[1].end);
+      EXPECT_EQ(read.ranks[r].traffic, trace.ranks[r].traffic);
       ASSERT_EQ(read.ranks[r].ops.size(), trace.ranks[r].ops.size());
       for (std::size_t i = 0; i < trace.ranks[r].ops.size(); ++i)
         expect_equal(trace.ranks[r].ops[i], read.ranks[r].ops[i]);
@@ -167,10 +172,14 @@ TEST(TraceFile, ReadsTracesWithoutOperators) {
 TEST(TraceFile, HasNoWordOfCountersWhereThereAreNone) {
   const TemporaryFolder folder;
   Trace trace = small_trace();
-  for (TraceRank& rank : trace.ranks)
+  for (TraceRank& rank : trace.ranks) {
     for (TraceOp& op : rank.ops) op.counters.reset();
+    rank.traffic = {};
+  }
   write_trace(trace, folder.file("t.json"));
   EXPECT_EQ(content_of(folder.file("t.json")).find("counters"), std::string::npos);
+  EXPECT_EQ(content_of(folder.file("t.json")).find("traffic"), std::string::npos);
+  EXPECT_EQ(read_trace(folder.file("t.json")).ranks[0].traffic.size(), 0u);
 }
 
 TEST(TraceFile, SaysThatAFileIsMissing) {
@@ -208,6 +217,28 @@ TEST(TraceFile, RefusesWhatIsNoJson) {
 TEST(TraceFile, RefusesNegativeTimes) {
   EXPECT_THAT(error_after("\"duration_fs\":[17", "\"duration_fs\":[-17"), HasSubstr("/ranks/0/ops/duration_fs/0"));
   EXPECT_THAT(error_after("\"issued_fs\":[1", "\"issued_fs\":[-1"), HasSubstr("got -1"));
+}
+
+TEST(TraceFile, RefusesTrafficThatCannotBe) {
+  const auto starts = [](const std::string& fs) {
+    return error_after("\"start_fs\":[3,20]", "\"start_fs\":[" + fs + "]");
+  };
+  EXPECT_THAT(starts("3,19"), HasSubstr("/ranks/0/traffic/start_fs/1: expected at least 20 fs, got 19"));
+  EXPECT_THAT(starts("20,3"), HasSubstr("/ranks/0/traffic/start_fs/1"));
+  EXPECT_THAT(starts("-3,20"), HasSubstr("/ranks/0/traffic/start_fs/0"));
+  EXPECT_THAT(starts("3,20,21"), HasSubstr("/ranks/0/traffic/duration_fs: expected 3 values, got 2"));
+  EXPECT_THAT(starts("3,9223372036854775807"), HasSubstr("expected an end within 2^63 fs"));
+  EXPECT_THAT(error_after("\"duration_fs\":[17,9007199254740993],\n\"hbm", "\"duration_fs\":[0,1],\n\"hbm"),
+              HasSubstr("expected a duration above 0"));
+  const auto bytes = [](const std::string& column) {
+    return error_after("\"hbm_read_bytes\":[9007199254740993,0]", column);
+  };
+  EXPECT_THAT(bytes("\"hbm_read_bytes\":[1,-1]"), HasSubstr("/ranks/0/traffic/hbm_read_bytes/1"));
+  EXPECT_THAT(bytes("\"hbm_read_bytes\":[1,288230376151711745]"), HasSubstr("expected an integer from 0 to"));
+  EXPECT_THAT(bytes("\"hbm_read_bytes\":[1,null]"), HasSubstr("expected an integer"));
+  EXPECT_THAT(bytes("\"hbm_read_bytes\":[1]"), HasSubstr("expected 2 values, got 1"));
+  EXPECT_THAT(bytes("\"l2_read_bytes\":[1,2]"), HasSubstr("l2_read_bytes: expected a key"));
+  EXPECT_THAT(error_after("\"traffic\":{", "\"traffic\":[{}],\"x\":{"), HasSubstr("/ranks/0"));
 }
 
 TEST(TraceFile, RefusesCountersThatCannotBe) {

@@ -118,5 +118,35 @@ TEST(LaunchPosition, TakesTheMedianOfTheTimesAlone) {
   EXPECT_EQ(median({Time(4), Time(1), Time(2), Time(100)}), Time(3));
 }
 
+// Of 100 us each: one before the iterations, three within, one behind.
+TEST(TraceInfo, TrafficIsThatOfTheIterations) {
+  Trace trace = two_iterations();
+  EXPECT_TRUE(trace_info_json(trace)["per_rank"][0]["traffic"].is_null());
+  EXPECT_THAT(trace_info_text(trace), ::testing::Not(HasSubstr("GB/s")));
+  TraceTraffic& traffic = trace.ranks[0].traffic;
+  for (TraceIteration& it : trace.ranks[0].iterations) {
+    it.start += microseconds(100);
+    it.end += microseconds(100);
+  }
+  for (int i = 0; i < 5; ++i) {
+    traffic.start.push_back(microseconds(100 * i));
+    traffic.duration.push_back(microseconds(100));
+  }
+  traffic.bytes[0] = {1 << 30, 50'000'000, 100'000'000, 0, 1 << 30};
+  traffic.bytes[1] = {0, 10'000'000, 20'000'000, 0, 0};
+  traffic.bytes[2] = {0, 30'000'000, 30'000'000, 0, 0};
+  const Json info = trace_info_json(trace)["per_rank"][0]["traffic"];
+  EXPECT_EQ(info["samples"], 3);
+  EXPECT_DOUBLE_EQ(info["time_s"].get<double>(), 300e-6);
+  EXPECT_DOUBLE_EQ(info["hbm_GBps"]["mean"].get<double>(), 600);
+  EXPECT_DOUBLE_EQ(info["hbm_GBps"]["highest"].get<double>(), 1200);
+  EXPECT_DOUBLE_EQ(info["nvlink_received_GBps"]["mean"].get<double>(), 200);
+  EXPECT_DOUBLE_EQ(info["nvlink_received_GBps"]["highest"].get<double>(), 300);
+  EXPECT_TRUE(info["nvlink_sent_GBps"].is_null());
+  EXPECT_THAT(trace_info_text(trace),
+              HasSubstr("rank 0 in its iterations: HBM 600.0 GB/s (highest 1200.0), NVLink in 200.0 GB/s "
+                        "(highest 300.0), by 3 samples\n"));
+}
+
 }  // namespace
 }  // namespace weft

@@ -80,6 +80,8 @@ class ProcessReader {
       }
       case RecordKind::collective:
         return builder_.collective(file_.as<capture::CollectiveRecord>());
+      case RecordKind::traffic:
+        return builder_.traffic(file_.as<capture::TrafficRecord>());
       case RecordKind::dropped:
         dropped_ += file_.as<capture::DroppedRecord>().records;
         return;

@@ -47,7 +47,8 @@ struct CapturedProcess {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> edges;   // of graphs' nodes
   std::vector<std::pair<std::uint64_t, std::uint64_t>> clones;  // a node, and the one that it is a copy of
   std::vector<CapturedCommunicator> communicators;
-  std::vector<std::string> notes;  // what was lost, and what the library told
+  std::vector<capture::TrafficRecord> traffic;  // of all its GPUs
+  std::vector<std::string> notes;               // what was lost, and what the library told
 };
 
 // NVTX ranges become annotations, operators and modules by their names (docs/formats.md). Throws as CaptureFile does.

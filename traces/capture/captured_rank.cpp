@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "traces/capture/captured_traffic.h"
 #include "traces/kineto_names.h"
 #include "traces/kineto_rank.h"
 
@@ -45,6 +46,7 @@ class RankJoiner {
       if (detail.collective) tell_collective(found->second, *detail.collective);
     }
     add_graph_waits();
+    out_.rank.traffic = captured_traffic(process_, device_);
     return std::move(out_);
   }
 

@@ -30,6 +30,11 @@ void CapturedRun::add(const CapturedProcess& process, bool alone) {
   const std::vector<std::int64_t> devices = used_devices(process.profile);
   if (devices.empty()) {
     ++without_gpu_;
+    if (!process.traffic.empty())
+      notes_.push_back(fmt::format(
+          "{}: its GPU was sampled, but no operation recorded: where this CUPTI does not do both, capture without "
+          "--counters",
+          file));
     return;
   }
   for (const std::int64_t device : devices) {

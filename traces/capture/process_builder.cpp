@@ -137,6 +137,10 @@ void ProcessBuilder::event_record(const capture::EventRecord& record) {
   if (record.event_sync != 0) event_records_[record.event_sync] = {record.correlation, record.stream};
 }
 
+void ProcessBuilder::traffic(const capture::TrafficRecord& record) {
+  if (possible(record.start, record.end)) out_.traffic.push_back(record);
+}
+
 void ProcessBuilder::join_synchronizations() {
   for (const capture::SynchronizationRecord& record : synchronizations_) {
     KinetoEvent& event = add(KinetoCategory::synchronization, "", 0, 0);

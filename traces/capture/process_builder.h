@@ -35,6 +35,8 @@ class ProcessBuilder {
   void event_record(const capture::EventRecord& record);
   void collective(const capture::CollectiveRecord& record) { collectives_.push_back(record); }
 
+  void traffic(const capture::TrafficRecord& record);
+
   // Of all that was added so far, at least 0.
   [[nodiscard]] std::uint64_t last() const { return last_; }
   // Joins what belongs together. Nothing may be added behind it.

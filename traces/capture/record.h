@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "traces/kernel_counters.h"
+#include "traces/traffic_counter.h"
 
 namespace weft::capture {
 
@@ -23,6 +24,7 @@ inline constexpr std::size_t kMaxText = 65536;                    // longer name
 inline constexpr const char* kDirectoryVariable = "WEFT_CAPTURE_DIRECTORY";
 inline constexpr const char* kCuptiVariable = "WEFT_CAPTURE_CUPTI";        // path of CUPTI, tried first
 inline constexpr const char* kCountersVariable = "WEFT_CAPTURE_COUNTERS";  // set: count kernels, in the place of times
+inline constexpr const char* kSamplingVariable = "WEFT_CAPTURE_SAMPLING";  // set: traffic over time beside the times
 // Within a capture's folder, the files of its second pass.
 inline constexpr const char* kCountersFolder = "counters";
 
@@ -52,7 +54,8 @@ enum class RecordKind : std::uint32_t {
   collective,
   dropped,
   end,
-  counters
+  counters,
+  traffic
 };
 
 // Begins every record. Records are multiples of 8 bytes; one that is longer than its struct here comes from a newer
@@ -243,6 +246,17 @@ struct CountersRecord {
 };
 static_assert(kKernelCounterCount <= 16);
 
+// What a GPU moved from `start` to `end`, all that runs on it together.
+struct TrafficRecord {
+  RecordHeader header{RecordKind::traffic, sizeof(TrafficRecord)};
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  std::uint32_t device = 0;
+  std::uint32_t known = 0;       // bit i: values[i] was measured
+  std::uint64_t values[8] = {};  // by TrafficCounter
+};
+static_assert(kTrafficCounterCount <= 8);
+
 // The process ended in order.
 struct EndRecord {
   RecordHeader header{RecordKind::end, sizeof(EndRecord)};
@@ -257,6 +271,6 @@ static_assert(kIsRecord<SessionRecord> && kIsRecord<TextRecord> && kIsRecord<Not
               kIsRecord<CallRecord> && kIsRecord<SynchronizationRecord> && kIsRecord<EventRecord> &&
               kIsRecord<RangeRecord> && kIsRecord<GraphRecord> && kIsRecord<CommunicatorRecord> &&
               kIsRecord<CollectiveRecord> && kIsRecord<DroppedRecord> && kIsRecord<EndRecord> &&
-              kIsRecord<CountersRecord>);
+              kIsRecord<CountersRecord> && kIsRecord<TrafficRecord>);
 
 }  // namespace weft::capture

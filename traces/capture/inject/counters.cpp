@@ -48,11 +48,7 @@ void tell(Context& context) {
 void tell_missing(const RangeProfiler& profiler) {
   static std::once_flag once;
   if (profiler.metrics().missing.empty()) return;
-  std::call_once(once, [&] {
-    std::string text = "this chip (" + profiler.chip() + ") has no counters for:";
-    for (const std::string_view counter : profiler.metrics().missing) text.append(" ").append(counter);
-    tell_user(text.c_str());
-  });
+  std::call_once(once, [&] { tell_user(missing_counters(profiler.chip(), profiler.metrics().missing).c_str()); });
 }
 
 Context* context_of(CUcontext handle) {

@@ -67,17 +67,26 @@ const Cupti* cupti() {
   return is_open ? &opened : nullptr;
 }
 
+void* cupti_function(const char* name) {
+  const Cupti* library = cupti();
+  return library == nullptr ? nullptr : ::dlsym(library->library, name);
+}
+
 void* driver_function(const char* name) {
   void* driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   return driver == nullptr ? nullptr : ::dlsym(driver, name);
 }
 
-void tell_failure(const char* what, CUptiResult result, const char* but) {
+std::string failure(const char* what, CUptiResult result, const char* but) {
   const char* name = "unknown";
   opened.cuptiGetResultString(result, &name);
   char message[512];
   std::snprintf(message, sizeof(message), "%s (%s): %s. The program runs on, %s", what, name, advice(result), but);
-  tell_user(message);
+  return message;
+}
+
+void tell_failure(const char* what, CUptiResult result, const char* but) {
+  tell_user(failure(what, result, but).c_str());
 }
 
 std::optional<CUpti_SubscriberHandle> subscribe(CUpti_CallbackFunc callback, const char* but) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 
 #define WEFT_CUPTI_FUNCTIONS(X)             \
   X(cuptiSubscribe_v2)                      \
@@ -37,10 +38,28 @@ struct Cupti {
 // Opened by the first call, preferring kCuptiVariable, then the copy that the process has; nullptr: there is none.
 [[nodiscard]] const Cupti* cupti();
 
+// One of its functions; nullptr: it has none of that name, or there is no CUPTI.
+[[nodiscard]] void* cupti_function(const char* name);
+
+// Functions that some versions lack, as `functions()`: each is nullptr where it is missing, and `all` false.
+#define WEFT_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
+#define WEFT_CUPTI_FIND(name) \
+  all = (this->name = reinterpret_cast<decltype(&::name)>(cupti_function(#name))) != nullptr && all;
+#define WEFT_CUPTI_TABLE(names)               \
+  struct Functions {                          \
+    names(WEFT_CUPTI_MEMBER) bool all = true; \
+    Functions() { names(WEFT_CUPTI_FIND) }    \
+  };                                          \
+  const Functions& functions() {              \
+    static const Functions found;             \
+    return found;                             \
+  }
+
 // A function of the driver, where it is loaded; nullptr: there is none.
 [[nodiscard]] void* driver_function(const char* name);
 
-// Tells the user that `what` failed, why that may be, and that the program runs on, `but` what.
+// For the user: that `what` failed, why that may be, and that the program runs on, `but` what.
+[[nodiscard]] std::string failure(const char* what, CUptiResult result, const char* but);
 void tell_failure(const char* what, CUptiResult result, const char* but);
 
 // Asks for callbacks in the name of weft, once a process. nullopt, after telling why, when another profiler has them or

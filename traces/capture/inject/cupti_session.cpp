@@ -8,6 +8,7 @@
 #include "traces/capture/inject/clock.h"
 #include "traces/capture/inject/counters.h"
 #include "traces/capture/inject/cupti_library.h"
+#include "traces/capture/inject/sampling.h"
 #include "traces/capture/inject/session.h"
 
 namespace weft::capture {
@@ -47,19 +48,23 @@ void flush_all() { cupti()->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORC
 
 // Nodes of CUDA graphs as they are put together: kernels name the node that they come from, and edges are told here
 // only.
-void CUPTIAPI graph_changed(void*, CUpti_CallbackDomain domain, CUpti_CallbackId what, const void* data) {
-  if (domain != CUPTI_CB_DOMAIN_RESOURCE) return;
-  const auto* resource = static_cast<const CUpti_ResourceData*>(data);
-  const auto* graph = static_cast<const CUpti_GraphData*>(resource->resourceDescriptor);
-  Writer* writer = session();
-  if (graph == nullptr || writer == nullptr) return;
+void graph_changed(CUpti_CallbackId what, const CUpti_GraphData* graph, Writer& writer) {
+  if (graph == nullptr) return;
   const bool edge = what == CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED;
   GraphRecord record;
   record.header.kind = edge ? RecordKind::graph_edge : RecordKind::graph_clone;
   if (cupti()->cuptiGetGraphNodeId(graph->node, &record.node) != CUPTI_SUCCESS) return;
   const CUgraphNode other = edge ? graph->dependency : graph->originalNode;
   if (cupti()->cuptiGetGraphNodeId(other, &record.dependency) != CUPTI_SUCCESS) return;
-  writer->put(record);
+  writer.put(record);
+}
+
+void CUPTIAPI resource_changed(void*, CUpti_CallbackDomain domain, CUpti_CallbackId what, const void* data) {
+  Writer* writer = session();
+  if (domain != CUPTI_CB_DOMAIN_RESOURCE || writer == nullptr) return;
+  const auto* resource = static_cast<const CUpti_ResourceData*>(data);
+  if (what == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) return sample_device_of(resource->context);
+  graph_changed(what, static_cast<const CUpti_GraphData*>(resource->resourceDescriptor), *writer);
 }
 
 void enable_calls() {
@@ -75,7 +80,7 @@ void enable_calls() {
 }
 
 void start(Writer& writer) {
-  const std::optional<CUpti_SubscriberHandle> subscriber = subscribe(graph_changed, kNotCaptured);
+  const std::optional<CUpti_SubscriberHandle> subscriber = subscribe(resource_changed, kNotCaptured);
   if (!subscriber) return;
   for (const auto what : {CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
     cupti()->cuptiEnableCallback(1, *subscriber, CUPTI_CB_DOMAIN_RESOURCE, what);
@@ -85,7 +90,10 @@ void start(Writer& writer) {
   CUptiResult result = cupti()->cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
   if (result == CUPTI_SUCCESS) result = cupti()->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   if (result != CUPTI_SUCCESS) return tell_failure("CUPTI records no kernels", result, kNotCaptured);
-  writer.set_source({convert_buffer, flush_complete, count_dropped});
+  const bool samples = sampling_asked() && can_sample();
+  writer.set_source({convert_buffer, flush_complete, count_dropped, samples ? write_samples : nullptr});
+  if (samples)
+    cupti()->cuptiEnableCallback(1, *subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
   at_session_end(flush_all);
   for (const auto kind : {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
                           CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT,

@@ -1,10 +1,7 @@
 // CUPTI's range profiler on one CUDA context: counters of one kernel at a time.
 #pragma once
 
-#include <cupti_profiler_host.h>
-#include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
-#include <cupti_target.h>
 
 #include <cstdint>
 #include <optional>
@@ -12,6 +9,7 @@
 #include <vector>
 
 #include "traces/capture/inject/counter_metrics.h"
+#include "traces/capture/inject/profiler_host.h"
 #include "traces/kernel_counters.h"
 
 namespace weft::capture {
@@ -26,12 +24,8 @@ class RangeProfiler {
   RangeProfiler(const RangeProfiler&) = delete;
   RangeProfiler& operator=(const RangeProfiler&) = delete;
 
-  struct Error {
-    const char* call = nullptr;
-    CUptiResult result = CUPTI_SUCCESS;
-  };
   // The first that there was. Some kernels cannot be measured; after several of them in a row nothing is any more.
-  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+  [[nodiscard]] const CuptiCheck& error() const { return error_; }
   [[nodiscard]] bool usable() const { return ranges_ != nullptr && failures_ < kMostFailures; }
   // Empty when CUPTI does not know the device.
   [[nodiscard]] const std::string& chip() const { return chip_; }
@@ -46,22 +40,20 @@ class RangeProfiler {
  private:
   static constexpr int kMostFailures = 8;
 
-  bool check(const char* call, CUptiResult result);
+  bool check(const CuptiCheck& failed);
   bool choose_metrics();
-  bool make_config();
   bool make_counter_data();
   bool clear_counter_data();
   [[nodiscard]] std::optional<KernelCounters> evaluate();
   [[nodiscard]] std::optional<std::size_t> first_range(std::size_t ranges);
 
-  std::optional<Error> error_;
+  CuptiCheck error_;
   int failures_ = 0;  // since the last kernel that was measured
   std::string chip_;
   CounterMetrics metrics_;
-  std::vector<const char*> names_;  // of metrics_
-  CUpti_Profiler_Host_Object* host_ = nullptr;
+  std::optional<ProfilerHost> host_;
   CUpti_RangeProfiler_Object* ranges_ = nullptr;
-  std::vector<std::uint8_t> config_, counter_data_;
+  std::vector<std::uint8_t> counter_data_;
   bool started_ = false;
 };
 

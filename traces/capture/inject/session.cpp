@@ -96,4 +96,9 @@ void tell_user(const char* message) {
   if (Writer* writer = session()) writer->note(message);
 }
 
+void tell_user(const char* message, RecordFile& file) {
+  std::fprintf(stderr, "weft capture: %s\n", message);
+  file.note(message);
+}
+
 }  // namespace weft::capture

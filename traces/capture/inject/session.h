@@ -15,5 +15,7 @@ void at_session_end(void (*function)());
 
 // A line on stderr, "weft capture: ...", and into the file, for `weft capture` to repeat.
 void tell_user(const char* message);
+// The same, of the thread that writes the file, and after the session's end.
+void tell_user(const char* message, RecordFile& file);
 
 }  // namespace weft::capture

@@ -121,13 +121,29 @@ void Writer::write_pending(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
+void Writer::wake() {
+  const std::lock_guard lock(mutex_);
+  woken_ = true;
+  work_.notify_one();
+}
+
+void Writer::sample(std::unique_lock<std::mutex>& lock, bool last) {
+  const auto sample = source_.sample;
+  if (sample == nullptr) return;
+  lock.unlock();
+  sample(file_, last);
+  lock.lock();
+}
+
 void Writer::run() {
   std::unique_lock lock(mutex_);
   auto next_flush = std::chrono::steady_clock::now() + kPeriod;
   while (!stop_) {
     work_.wait_until(lock, next_flush,
-                     [&] { return stop_ || filled_count_ > 0 || pending_.size() > kPendingBytes / 2; });
-    if (!stop_ && std::chrono::steady_clock::now() >= next_flush) {
+                     [&] { return stop_ || woken_ || filled_count_ > 0 || pending_.size() > kPendingBytes / 2; });
+    const bool due = std::chrono::steady_clock::now() >= next_flush;
+    if (!stop_ && (std::exchange(woken_, false) || due)) sample(lock, false);
+    if (!stop_ && due) {
       const auto flush = source_.flush;
       lock.unlock();
       if (flush != nullptr) flush();  // hands over buffers
@@ -140,6 +156,7 @@ void Writer::run() {
     }
     write_pending(lock);
   }
+  sample(lock, true);
   write_pending(lock);
 }
 

@@ -28,6 +28,8 @@ struct ActivitySource {
   void (*flush)() = nullptr;
   // Records lost since the last call.
   std::uint64_t (*dropped)() = nullptr;
+  // Writes records of its own: once a second, soon after a wake(), and, `last`, before the end.
+  void (*sample)(RecordFile& file, bool last) = nullptr;
 };
 
 // Memory is bounded: what does not fit is lost and counted, never waited for.
@@ -45,6 +47,9 @@ class Writer {
   std::uint8_t* take_buffer();
   // `buffer` is from take_buffer(). Without valid bytes it is only given back.
   void give_buffer(std::uint8_t* buffer, std::size_t valid_bytes);
+
+  // Any thread: `sample` has work that should not wait for its second.
+  void wake();
 
   // Any thread.
   template <class Record>
@@ -74,13 +79,14 @@ class Writer {
   void put_waiting(const void* record, std::size_t head, std::size_t bytes, std::string_view characters);
   void append(const void* record, std::size_t head, std::size_t bytes, std::string_view characters);
   void run();
+  void sample(std::unique_lock<std::mutex>& lock, bool last);
   void write_pending(std::unique_lock<std::mutex>& lock);
 
   RecordFile file_;
   ActivitySource source_;
   std::mutex mutex_;
   std::condition_variable work_, room_;
-  bool stop_ = false;
+  bool stop_ = false, woken_ = false;
   std::vector<std::unique_ptr<std::uint64_t[]>> buffers_;
   std::vector<std::uint8_t*> free_;
   std::array<Filled, kMostBuffers> filled_;  // a ring
