@@ -48,7 +48,9 @@ class Stretch {
   Stretch() = default;
   // `share`: of the full clock, above 0 and at most 1.
   explicit Stretch(double share) : factor_(static_cast<std::int64_t>(kOne / share + 0.5)) {}
-  [[nodiscard]] SubCycle operator()(SubCycle time) const { return time * factor_ >> kShift; }
+  [[nodiscard]] SubCycle operator()(SubCycle time) const {
+    return static_cast<SubCycle>(static_cast<Int128>(time) * factor_ >> kShift);
+  }
   // Of a time at this clock, what the full clock would have saved.
   [[nodiscard]] double lost(SubCycle time) const {
     return static_cast<double>(time) * (1 - kOne / static_cast<double>(factor_));

@@ -51,6 +51,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
       parts_left_(work.program->ops.size() + work.residents.size(), 0),
       residents_(work.residents.size()) {
   first_acknowledgement_.fill(kNoAcknowledgement);
+  if (id.value >= HbmOverTime::kMostGpus) bin_end_ = std::numeric_limits<std::int64_t>::max();  // it has no bins
   const SubCycle slice_time = cycles(static_cast<double>(kLineBytes) / spec.l2.bytes_per_cycle);
   response_latency_ = hit_latency(spec) - request_latency_ - slice_time;
   WEFT_CHECK(response_latency_ > 0, "the latency of an L2 hit is below its service time");

@@ -144,7 +144,7 @@ TEST_F(CaptureSampling, ThatKeepsKernelsFromBeingRecordedIsTold) {
   const Ran ran = run("1000", "FAKE_CUPTI=silent");
   EXPECT_EQ(ran.status, 65);
   EXPECT_THAT(ran.errors, HasSubstr("no operation recorded"));
-  EXPECT_THAT(ran.errors, HasSubstr("capture without --counters"));
+  EXPECT_THAT(ran.errors, HasSubstr("capture with --no-sampling"));
 }
 
 }  // namespace

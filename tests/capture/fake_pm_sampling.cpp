@@ -103,7 +103,6 @@ CUptiResult cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params* p) {
   if (!started) return CUPTI_ERROR_INVALID_OPERATION;
   started = configured = false;
   stopped = true;
-
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params* p) {

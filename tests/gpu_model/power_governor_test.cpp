@@ -55,6 +55,13 @@ double steady_share(double limit_W) {
   return share;
 }
 
+TEST(Power, AStretchIsByTheShareOfTheClockHoweverLongTheTime) {
+  EXPECT_EQ(Stretch()(12345), 12345);
+  EXPECT_EQ(Stretch(0.5)(12345), 24690);
+  constexpr SubCycle kLong = cycles(std::int64_t{1} << 40);  // 18 minutes at 1 GHz
+  EXPECT_EQ(Stretch(1.0 / 64)(kLong), 64 * kLong);
+}
+
 TEST(Power, ChangesNoTimeWithinTheLimit) {
   for (const KernelDemand& demand : {computing(200), streaming()}) {
     AloneGpu without(small_gpu(), program_of({kernel_op(demand)}));

@@ -25,8 +25,8 @@ struct CapturedRank {
 };
 
 // Operations, launches, phases, iterations and waits as from a profile (traces/kineto_rank.h), and what a profile does
-// not tell: waits by the edges of CUDA graphs, and what NCCL said of its kernels, what the GPU
-// moved over time. Throws InputError as kineto_rank.
+// not tell: waits by the edges of CUDA graphs, what NCCL said of its kernels, and what the GPU moved over time. Throws
+// InputError as kineto_rank.
 [[nodiscard]] CapturedRank captured_rank(const CapturedProcess& process, std::int64_t device);
 
 }  // namespace weft

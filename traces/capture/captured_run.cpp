@@ -32,8 +32,8 @@ void CapturedRun::add(const CapturedProcess& process, bool alone) {
     ++without_gpu_;
     if (!process.traffic.empty())
       notes_.push_back(fmt::format(
-          "{}: its GPU was sampled, but no operation recorded: where this CUPTI does not do both, capture without "
-          "--counters",
+          "{}: its GPU was sampled, but no operation recorded: where this CUPTI does not do both, capture with "
+          "--no-sampling",
           file));
     return;
   }
