@@ -119,6 +119,7 @@ void Machine::build_gpus(const std::vector<GpuWork>& work) {
     const TopologyNodeKind neighbour = topology.nodes()[topology.neighbour(g, 0)].kind;
     if (neighbour != TopologyNodeKind::hub) {
       plan.kind = neighbour == TopologyNodeKind::gpu ? LinkPlan::Kind::peers : LinkPlan::Kind::router;
+      if (there < plan.gpus) plan.there = there;
     } else {
       plan.lanes = common_lanes(topology, {g});
       if (g == first) out = any_plane_lane_out(topology, first, std::min(plan.gpus, there - first));

@@ -41,6 +41,17 @@ LinkPorts::LinkPorts(const LinkPlan& plan, GpuId self, const std::vector<LinkBun
   }
 }
 
+Packet LinkPorts::as_sent_to_it(const Packet& packet) const {
+  const std::uint32_t ahead = target_of(packet) / plan_.there * plan_.there;
+  const auto seen_from_here = [&](std::uint16_t gpu) {
+    return static_cast<std::uint16_t>((gpu + plan_.gpus - ahead) % plan_.gpus);
+  };
+  Packet own = packet;
+  own.source = seen_from_here(packet.source);
+  own.destination = seen_from_here(packet.destination);
+  return own;
+}
+
 LinkLane LinkPorts::lane_in(std::uint32_t bundle, std::uint32_t spread) const {
   if (!live_.empty() && !live_[bundle].empty()) {
     return {bundle, live_[bundle][spread % live_[bundle].size()]};

@@ -7,6 +7,7 @@
 
 #include "network/network_spec.h"
 #include "network/plane_lanes.h"
+#include "network/routing.h"
 #include "network/transmitter.h"
 #include "sim/ids.h"
 
@@ -31,6 +32,9 @@ struct LinkPlan {
   std::vector<LinkLane> lanes = {};
   std::vector<std::vector<LinkLane>> lanes_to_gpu = {};
   std::vector<std::vector<LinkLane>> lanes_of_group = {};
+  // router: so many that are there stand for all `gpus`, and packets between others have their numbers; 0: all are
+  // there.
+  std::uint32_t there = 0;
 };
 
 class LinkPorts {
@@ -61,7 +65,9 @@ class LinkPorts {
     inbox_->drain([&](std::uint32_t slot) {
       const std::uint32_t bundle = slot / 2;
       if (slot % 2 == 1) {
-        in_[bundle]->packets.receive([&](const Packet& packet) { handle(packet, bundle); });
+        in_[bundle]->packets.receive([&](const Packet& packet) {
+          handle(plan_.there == 0 || target_of(packet) < plan_.there ? packet : as_sent_to_it(packet), bundle);
+        });
         return;
       }
       departures_.clear();  // nobody holds a buffer place for a packet that waits here: agents hold their own limits
@@ -71,6 +77,8 @@ class LinkPorts {
   }
 
  private:
+  // A packet for one that this GPU stands for, as if it were this GPU's: its sender is as far from it.
+  [[nodiscard]] Packet as_sent_to_it(const Packet& packet) const;
   [[nodiscard]] LinkLane lane_in(std::uint32_t bundle, std::uint32_t spread) const;
 
   LinkPlan plan_;

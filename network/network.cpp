@@ -84,6 +84,8 @@ void NetworkBuilder::add_node_network(std::uint32_t first, std::uint32_t count) 
                       .key = "tree"};
       if (spec_.cluster) refuse("topology", "expected one of a node's networks in a cluster, got \"fat_tree\"");
       for (std::uint32_t g = first; g < first + count; ++g) parts.terminals.push_back(g);
+      parts.all = all_;
+      parts.layout.gpus = count;
       add_tree(std::move(parts));
       return;
     }

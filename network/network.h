@@ -21,8 +21,12 @@ struct Network {
 
 // The network of `gpus` GPUs. Throws InputError (at `origin` and below) for parameters that make no network, for
 // one with too few places, and where GPUs cannot reach each other.
-// `all`: they stand for so many. Between nodes, what one sends to another comes back: to GPU g % gpus.
+// `all`: they stand for so many. Between nodes, or branches of a fat tree, what one sends to another comes back: to GPU
+// g % gpus.
 [[nodiscard]] std::unique_ptr<Network> make_network(const NetworkSpec& spec, std::uint32_t gpus,
                                                     const Origin& origin = {}, std::uint32_t all = 0);
+
+// The GPUs below one port of a root of a fat tree of GPUs: those of a leaf, or of a pod. 0: of other networks.
+[[nodiscard]] std::uint32_t gpus_of_branch(const NetworkSpec& spec);
 
 }  // namespace weft

@@ -12,9 +12,16 @@ std::uint32_t TreeLayout::place(std::uint32_t gpu) const {
   return rail_places > 0 ? in_node * rail_places + its_node : its_node * terminals_per_node + in_node;
 }
 
-Hops TreeRouting::next(std::uint32_t node, std::uint32_t, const Packet& packet) const {
+// A packet for a GPU that another one stands for goes up as far as the roots, and then down to that one.
+Hops TreeRouting::next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const {
   const TreeLayout& tree = layout_;
-  const std::uint32_t place = tree.place(target_of(packet));
+  std::uint32_t place = tree.place(target_of(packet));
+  if (tree.terminals_per_node == 0 && place >= tree.gpus) {
+    const bool at_leaf = node < tree.first_leaf + tree.leaves;
+    const bool at_root = !at_leaf && (tree.levels == 2 || node >= tree.first_root);
+    const std::uint32_t ports_up = at_leaf ? tree.leaf_up : tree.pod_up;
+    if (at_root || in_port + ports_up >= topology_->nodes()[node].ports) place %= tree.gpus;
+  }
   const std::uint32_t leaf = place / tree.leaf_down;
   const auto up = [&](std::uint32_t ports_up, std::uint32_t preferred) {
     Hops hops;

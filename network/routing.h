@@ -56,7 +56,7 @@ struct TreeLayout {
   std::uint32_t first_middle = 0;            // of pods: leaf_up each; 3 levels
   std::uint32_t first_root = 0;
   // The place of a GPU's terminal: GPUs there are, a node's, and for rails nodes and terminals a node.
-  std::uint32_t gpus = 0;                                   // others have the place of g % gpus
+  std::uint32_t gpus = 0;                                   // for others stands g % gpus, across the roots or nodes
   std::uint32_t gpus_per_node = 0, terminals_per_node = 0;  // 0: a GPU is a terminal
   std::uint32_t rail_places = 0;                            // 0: no rails
   [[nodiscard]] std::uint32_t place(std::uint32_t gpu) const;

@@ -5,6 +5,17 @@
 
 namespace weft {
 
+namespace {
+std::uint32_t ports_down(const TreeSpec& tree) {  // of a leaf
+  return tree.radix / (tree.oversubscription + 1) * tree.oversubscription;
+}
+}  // namespace
+
+std::uint32_t gpus_of_branch(const NetworkSpec& spec) {
+  if (spec.topology != TopologyKind::fat_tree || spec.cluster) return 0;
+  return spec.tree.levels == 2 ? ports_down(spec.tree) : ports_down(spec.tree) * (spec.tree.radix / 2);
+}
+
 // Two levels: each leaf switch has a link to each spine. Three: pods of leaves and middle switches, and roots of which
 // each has a link into each pod (Leiserson's fat tree as Al-Fares et al., SIGCOMM 2008, build it from equal switches).
 void NetworkBuilder::add_tree(TreeParts parts) {
@@ -19,20 +30,22 @@ void NetworkBuilder::add_tree(TreeParts parts) {
   }
   TreeLayout tree = parts.layout;
   tree.levels = spec.levels;
-  tree.leaf_down = spec.radix / (over + 1) * over;
+  tree.leaf_down = ports_down(spec);
   tree.leaf_up = spec.radix - tree.leaf_down;
   tree.pod_leaves = spec.radix / 2;
   tree.pod_up = spec.radix - tree.pod_leaves;
   const auto places = static_cast<std::uint32_t>(parts.terminals.size());
   tree.leaves = (places + tree.leaf_down - 1) / tree.leaf_down;
+  const std::uint32_t leaves = (std::max(places, parts.all) + tree.leaf_down - 1) / tree.leaf_down;
   const std::uint32_t most = spec.levels == 2 ? spec.radix : spec.radix * tree.pod_leaves;
-  if (tree.leaves > most) {
+  if (leaves > most) {
     refuse(parts.key, "expected at most " + std::to_string(most) + " leaf switches of " +
-                          std::to_string(tree.leaf_down) + " ports down, got " + std::to_string(tree.leaves));
+                          std::to_string(tree.leaf_down) + " ports down, got " + std::to_string(leaves));
   }
   const std::uint32_t pods = spec.levels == 3 ? (tree.leaves + tree.pod_leaves - 1) / tree.pod_leaves : 0;
-  const std::uint32_t ups = tree.leaves > 1 ? tree.leaf_up : 0;
-  const std::uint32_t roots = spec.levels == 2 ? ups : (pods > 1 ? ups * tree.pod_up : 0);
+  const std::uint32_t ups = leaves > 1 ? tree.leaf_up : 0;
+  const bool pods_join = spec.levels == 3 && leaves > tree.pod_leaves;
+  const std::uint32_t roots = spec.levels == 2 ? ups : (pods_join ? ups * tree.pod_up : 0);
   tree.first_leaf = add_routers(tree.leaves, 1);
   tree.first_middle = add_routers(pods * ups, 2);
   tree.first_root = add_routers(roots, 3);
@@ -47,7 +60,7 @@ void NetworkBuilder::add_tree(TreeParts parts) {
       topology_.connect(tree.first_leaf + l, above + u, parts.link_class, parts.lanes);
     }
   }
-  for (std::uint32_t m = 0; pods > 1 && m < pods * ups; ++m) {
+  for (std::uint32_t m = 0; pods_join && m < pods * ups; ++m) {
     for (std::uint32_t u = 0; u < tree.pod_up; ++u) {
       topology_.connect(tree.first_middle + m, tree.first_root + m % ups * tree.pod_up + u, parts.link_class,
                         parts.lanes);
@@ -125,7 +138,7 @@ void NetworkBuilder::add_cluster() {
   parts.layout.gpus_per_node = cluster.gpus_per_node;
   parts.layout.terminals_per_node = cluster.nics_per_node;
   if (cluster.tree.rails) {
-    const std::uint32_t down = cluster.tree.radix / (cluster.tree.oversubscription + 1) * cluster.tree.oversubscription;
+    const std::uint32_t down = ports_down(cluster.tree);
     if (down == 0) refuse("cluster/tree/radix", "expected ports down, got none");
     parts.layout.rail_places = (nodes + down - 1) / down * down;
     parts.terminals.assign(std::size_t{cluster.nics_per_node} * parts.layout.rail_places, kNone);

@@ -46,6 +46,7 @@ class StandIns {
            std::uint32_t simulated)
       : whole_(&whole),
         part_(&part),
+        branches_(gpus_of_branch(network) > 0),
         simulated_(simulated),
         node_(network.cluster ? network.cluster->gpus_per_node : gpus) {
     const std::uint32_t nodes = (gpus + node_ - 1) / node_;
@@ -53,7 +54,7 @@ class StandIns {
     hubs_ = whole.count(TopologyNodeKind::hub) / nodes;
     if (network.cluster) {
       gpus_per_nic_ = node_ / network.cluster->nics_per_node;
-      if (network.cluster->tree.rails) leaves_per_rail_ = leaves(whole) / network.cluster->nics_per_node;
+      if (network.cluster->tree.rails) leaves_per_rail_ = routers(whole, 1) / network.cluster->nics_per_node;
     }
     for (std::uint32_t n = 0; n < part.nodes().size(); ++n) {
       const auto [at, fresh] =
@@ -76,7 +77,11 @@ class StandIns {
         instead = instead * gpus_per_nic_ % simulated_ / gpus_per_nic_;
         break;
       case TopologyNodeKind::router:
-        if (node.level == 1) instead = simulated_ < node_ ? 0 : instead / leaves_per_rail_;
+        if (branches_) {
+          instead %= routers(*part_, node.level);
+        } else if (node.level == 1) {
+          instead = simulated_ < node_ ? 0 : instead / leaves_per_rail_;
+        }
     }
     return places_.at({node.kind, node.level, instead});
   }
@@ -84,7 +89,7 @@ class StandIns {
   [[nodiscard]] std::int64_t times(std::uint32_t from, std::uint32_t to) const {
     const TopologyNode& a = whole_->nodes()[from];
     const TopologyNode& b = whole_->nodes()[to];
-    if (a.kind != TopologyNodeKind::router || b.kind != TopologyNodeKind::router) return 1;
+    if (branches_ || a.kind != TopologyNodeKind::router || b.kind != TopologyNodeKind::router) return 1;
     const std::uint32_t leaf = a.level == 1 ? from : to;
     return nics_at(*whole_, leaf) / std::max<std::int64_t>(1, nics_at(*part_, of(leaf)));
   }
@@ -92,9 +97,11 @@ class StandIns {
   [[nodiscard]] std::uint32_t ports_of_hub() const { return simulated_ < node_ ? node_ : 1; }
 
  private:
-  [[nodiscard]] static std::uint32_t leaves(const Topology& of) {
-    return static_cast<std::uint32_t>(std::ranges::count_if(
-        of.nodes(), [](const TopologyNode& node) { return node.kind == TopologyNodeKind::router && node.level == 1; }));
+  // Of a level: leaf switches are those of the first.
+  [[nodiscard]] static std::uint32_t routers(const Topology& of, std::uint8_t level) {
+    return static_cast<std::uint32_t>(std::ranges::count_if(of.nodes(), [&](const TopologyNode& node) {
+      return node.kind == TopologyNodeKind::router && node.level == level;
+    }));
   }
   [[nodiscard]] static std::int64_t nics_at(const Topology& of, std::uint32_t leaf) {
     std::int64_t nics = 0;
@@ -103,14 +110,18 @@ class StandIns {
     }
     return nics;
   }
-  // Among its kind and level: leaf switches come before spines.
+  // Among its kind and level: routers of lower levels come first.
   [[nodiscard]] static std::uint32_t number(const Topology& of, std::uint32_t n) {
     const TopologyNode& node = of.nodes()[n];
-    return node.kind == TopologyNodeKind::router && node.level > 1 ? node.number - leaves(of) : node.number;
+    std::uint32_t number = node.number;
+    if (node.kind != TopologyNodeKind::router) return number;
+    for (std::uint8_t level = 1; level < node.level; ++level) number -= routers(of, level);
+    return number;
   }
 
   const Topology* whole_;
   const Topology* part_;
+  bool branches_;  // of a fat tree of GPUs
   std::uint32_t simulated_;
   std::uint32_t node_;       // GPUs of one
   std::uint32_t nodes_ = 1;  // that were simulated
@@ -154,10 +165,12 @@ NetworkLoad loads_of_all(const NetworkSpec& network, const Topology& whole, std:
     for_each_lane(part->topology, [&](std::uint32_t from, std::uint32_t to, std::uint32_t lane) {
       places.emplace(std::tuple(from, to, lane), places.size());
     });
+    std::vector<std::uint32_t> instead(whole.nodes().size());
+    for (std::uint32_t n = 0; n < instead.size(); ++n) instead[n] = stand_ins.of(n);
     std::size_t next = 0;
     for_each_lane(whole, [&](std::uint32_t from, std::uint32_t to, std::uint32_t lane) {
       all.links.resize(std::max(all.links.size(), next + 1));
-      const auto at = places.find({stand_ins.of(from), stand_ins.of(to), lane});
+      const auto at = places.find({instead[from], instead[to], lane});
       if (at != places.end()) add(load.links.at(at->second), stand_ins.times(from, to), all.links[next]);
       ++next;
     });
@@ -165,8 +178,8 @@ NetworkLoad loads_of_all(const NetworkSpec& network, const Topology& whole, std:
     for (std::uint32_t n = 0; n < whole.nodes().size(); ++n) {
       if (whole.nodes()[n].kind != TopologyNodeKind::hub) continue;
       all.switches.resize(std::max<std::size_t>(all.switches.size(), hub + 1));
-      const std::uint32_t instead = part->topology.nodes()[stand_ins.of(n)].number;
-      add(load.switches.at(instead), stand_ins.ports_of_hub(), all.switches[hub]);
+      const std::uint32_t number = part->topology.nodes()[instead[n]].number;
+      add(load.switches.at(number), stand_ins.ports_of_hub(), all.switches[hub]);
       ++hub;
     }
   }

@@ -1,11 +1,16 @@
 #include "cli/sampled/node_symmetry.h"
 
+#include "network/network.h"
+
 namespace weft {
 
 namespace {
 
 // So many GPUs that each talk to several of another node meet as all do; fewer are too fast (docs/validation.md).
 constexpr std::size_t kEnoughPairs = 8;
+
+// So many GPUs of a tree meet by chance as all do; fewer are in step, which holds them up (docs/validation.md).
+constexpr std::uint32_t kEnoughOfTree = 64;
 
 // Of a leaf switch.
 std::uint32_t ports_down(const TreeSpec& tree) {
@@ -14,7 +19,29 @@ std::uint32_t ports_down(const TreeSpec& tree) {
 
 }  // namespace
 
+std::string why_places_differ(const NetworkSpec& network, std::uint32_t gpus) {
+  if (!network.faults.empty()) return "links are faulty";
+  if (gpus_of_branch(network) > 0) {
+    const bool some = !symmetries(network, gpus).empty();
+    return some ? "" : "they are too few for a tree of switches, or do not fill its branches equally";
+  }
+  if (network.topology != TopologyKind::switched || network.tree.radix != 0)
+    return network.cluster ? "the network of a node is not one level of switches"
+                           : "the network is not one level of switches";
+  if (!network.cluster) return "";
+  const std::uint32_t per_node = network.cluster->gpus_per_node;
+  if (gpus % per_node != 0 || gpus == per_node) return "they are not some whole nodes";
+  if (network.cluster->tree.levels > 2) return "there are more than two levels of switches between nodes";
+  return "";
+}
+
 std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, std::uint32_t gpus) {
+  if (const std::uint32_t branch = gpus_of_branch(network); branch > 0) {
+    std::uint32_t standing = branch;
+    while (standing < gpus && (standing < kEnoughOfTree || gpus % standing != 0)) standing += branch;
+    if (standing >= gpus) return {};
+    return {{{.ranks = gpus, .per_node = branch, .standing = standing}}};
+  }
   if (!network.cluster) return {{{.ranks = gpus, .per_node = gpus}}};
   const std::uint32_t per_node = network.cluster->gpus_per_node;
   const std::uint32_t nodes = gpus / per_node;
@@ -56,6 +83,7 @@ bool nodes_share_leaf(const NetworkSpec& network, std::uint32_t gpus) {
 
 std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, const FoldedRanks& folded) {
   if (folded.farthest == 0) return "";
+  if (!network.cluster) return folded.many_pairs ? "packets of many GPUs meet at the roots of the tree" : "";
   const ClusterSpec& cluster = *network.cluster;
   const bool one_leaf = nodes_share_leaf(network, gpus);
   if (folded.changes_place && cluster.tree.rails) {

@@ -10,10 +10,13 @@
 
 namespace weft {
 
+// Why no GPU stands for another one whatever they do, in words; empty: some may.
+[[nodiscard]] std::string why_places_differ(const NetworkSpec& network, std::uint32_t gpus);
+
 // Ways to look for, those with the fewest GPUs first. All collectives of a program fold by ways of one entry.
 [[nodiscard]] std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, std::uint32_t gpus);
 
-// Why what ranks do between nodes is not the same for all nodes, in words; empty: it is.
+// Why what ranks do between nodes, or branches of a tree, is not the same for all nodes, in words; empty: it is.
 [[nodiscard]] std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, const FoldedRanks& folded);
 
 // Whether the nodes of a cluster, those of a rail, meet at one leaf switch. Else neighbours at the edge of a leaf reach

@@ -161,8 +161,8 @@ RegimeLab::Grain& RegimeLab::at_grain(std::uint32_t grain) {
   return found;
 }
 
-// Long messages: of short ones, beginnings and ends are most. Not all pairs through routers, where long trains that
-// meet hold each other up (docs/validation.md).
+// Long messages: of short ones, beginnings and ends are most. Not through trees of routers, nor all pairs through
+// others, where long trains that meet hold each other up (docs/validation.md).
 std::uint32_t RegimeLab::grain_of(OpId collective) const {
   constexpr std::int64_t kBytes = 4 << 20;
   const CollectiveDemand& demand = programs_->front().ops[collective.value].collective;
@@ -171,7 +171,7 @@ std::uint32_t RegimeLab::grain_of(OpId collective) const {
   const bool routers = network.cluster || (network.topology != TopologyKind::switched &&
                                            network.topology != TopologyKind::fully_connected);
   if (kernel == nullptr || kernel->programs == nullptr || config_->collective.mover != Mover::compute_units ||
-      config_->private_parts.cache || config_->private_parts.hbm ||
+      config_->private_parts.cache || config_->private_parts.hbm || gpus_of_branch(network) > 0 ||
       (routers && demand.kind == CollectiveKind::all_to_all)) {
     return 1;
   }

@@ -14,6 +14,7 @@
 #include "gpu_model/folded_programs.h"
 #include "network/binary_tree.h"
 #include "network/collective_algorithm.h"
+#include "network/network.h"
 
 namespace weft {
 
@@ -21,12 +22,14 @@ namespace {
 
 // How far off collectives are that some GPUs stand for, one standard deviation (docs/validation.md): between nodes by
 // trees in which all nodes are alike, and of all pairs; where LL and LL128 cut unevenly by the library, or on fewer
-// channels; all others.
+// channels; where a branch of a tree of switches stands for all; all others.
 constexpr double kTreeScatter = 0.035;
 constexpr double kPairsScatter = 0.035;
 constexpr double kUnevenScatter = 0.035;
+constexpr double kBranchScatter = 0.015;
 constexpr double kFoldedScatter = 0.0075;
-constexpr double kUneven = 1.05;  // of the fullest block or phase, as a share of the mean
+constexpr double kUneven = 1.05;      // of the fullest block or phase, as a share of the mean
+constexpr double kMostOfTree = 1.05;  // of what is sent through a tree of switches, in place of the message
 // Of longer messages, phases that are shorter are the last ones, for which few wait.
 constexpr std::int64_t kShortMessage = 1 << 20;
 
@@ -113,8 +116,14 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   bool many_pairs = false;
   RunConfig cut_evenly = config;
   const bool flagged = real.protocol != to_string(CollectiveProtocol::simple);
-  const Fullest fullest = flagged ? fullest_of(real) : Fullest();
+  const bool tree = gpus_of_branch(config.system.network) > 0;
+  const Fullest fullest = flagged || tree ? fullest_of(real) : Fullest();
   const bool uneven = fullest.block > kUneven || (bytes < kShortMessage && fullest.phase > kUneven);
+  // Their links are what all blocks share, and take as long as all of it takes.
+  if (tree && uneven) {
+    why_not = fmt::format("blocks of {} have unequal shares of their links", op.name);
+    return std::nullopt;
+  }
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
     for (RankSymmetry by : ways) {
       if (ranks < config.gpus) by = {.ranks = ranks, .per_node = ranks};
@@ -130,6 +139,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   const auto nearest = [&](std::int64_t wished, std::uint32_t channels) -> std::optional<Evened> {
     for (const std::int64_t even_bytes : even_messages(wished, parts, std::max({1U, real.channels, channels}))) {
       const EvenMessage even{even_bytes, channels};
+      const double longer = static_cast<double>(even_bytes) / static_cast<double>(bytes);
+      if (tree && longer > kMostOfTree) continue;
       cut_evenly.collective.even_messages =
           std::make_shared<const EvenMessages>(EvenMessages{{message_of(op.collective), even}});
       const Scripts scripts(cut_evenly, one);
@@ -137,6 +148,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       if (!by) continue;
       Evened evened{even, *by};
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
+      if (tree) evened.scatter = std::max(kBranchScatter, longer - 1);
       if (many_pairs) evened.scatter = std::max(evened.scatter, kPairsScatter);
       if (by_alike_trees(*by)) evened.scatter = std::max(evened.scatter, kTreeScatter);
       return evened;
@@ -166,24 +178,16 @@ FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>
   config_.collective.alike_ranks = true;
   const NetworkSpec& network = config_.system.network;
   const auto gpus = static_cast<std::uint32_t>(programs.size());
-  if (gpus < 2) {
-    why_not_ = "there is only one GPU";
-  } else if (network.topology != TopologyKind::switched || network.tree.radix != 0) {
-    why_not_ = fmt::format("the network {}is not one level of switches", network.cluster ? "of a node " : "");
-  } else if (network.cluster &&
-             (gpus % network.cluster->gpus_per_node != 0 || gpus == network.cluster->gpus_per_node)) {
-    why_not_ = "they are not some whole nodes";
-  } else if (network.cluster && network.cluster->tree.levels > 2) {
-    why_not_ = "there are more than two levels of switches between nodes";
-  } else if (!network.faults.empty()) {
-    why_not_ = "links are faulty";
-  } else if (std::ranges::any_of(programs.front().ops, &ProgramOp::fused)) {
+  why_not_ = gpus < 2 ? "there is only one GPU" : why_places_differ(network, gpus);
+  if (!why_not_.empty()) return;
+  if (std::ranges::any_of(programs.front().ops, &ProgramOp::fused)) {
     why_not_ = "kernels push sums to switches";
   } else if (config.collective.mover != Mover::compute_units) {
     why_not_ = "engines move the data";
   } else {
+    whole_node_ = !network.cluster && gpus_of_branch(network) == 0;
     programs_.push_back(only ? with_one_collective(programs.front(), *only) : programs.front());
-    if (!network.cluster) programs_.front() = with_first_groups(std::move(programs_.front()), gpus);
+    if (whole_node_) programs_.front() = with_first_groups(std::move(programs_.front()), gpus);
     programs_.resize(gpus);
     keep_collectives();
     for (const auto& ways : symmetries(network, gpus)) {
@@ -216,7 +220,7 @@ void FoldedMachine::round_messages(const std::vector<RankSymmetry>& ways) {
   std::vector<Evened> found;
   for (const ProgramOp& op : programs_.front().ops) {
     if (op.kind != ProgramOpKind::collective) continue;
-    if (op.collective.group.size() != programs_.size() && config_.system.network.cluster) {
+    if (op.collective.group.size() != programs_.size() && !whole_node_) {
       why_not_ = fmt::format("{} is of some GPUs only", op.name);
       return;
     }

@@ -13,8 +13,9 @@
 namespace weft {
 
 // Some GPUs for all, with their part of the collectives: one for all of a node behind switches; of a cluster of such
-// nodes, one or those of the first nodes (gpu_model/rank_symmetry.h). All ranks must have the same share of a message:
-// it is cut into equal chunks, where the library's leave some ranks or channels less to do, and is rounded up.
+// nodes, one or those of the first nodes; of a fat tree, those of its first branch (gpu_model/rank_symmetry.h). All
+// ranks must have the same share of a message: it is cut into equal chunks, where the library's leave some ranks or
+// channels less to do, and is rounded up.
 class FoldedMachine {
  public:
   // `programs` are the same. `only`: of all collectives, this one alone will run. Throws nothing that Scripts does not.
@@ -42,6 +43,7 @@ class FoldedMachine {
   std::vector<Program> programs_;
   std::optional<Scripts> scripts_;
   std::deque<ScriptedKernel> kernels_;
+  bool whole_node_ = false;  // all GPUs are behind the same switches
   std::uint32_t standing_ = 1;
   std::vector<RankSymmetry> ways_;                          // by collective
   std::vector<double> scatters_;                            // likewise

@@ -183,5 +183,41 @@ TEST(SampledPlaces, ACollectiveByItselfIsFoldedByItself) {
   EXPECT_EQ(sums, 1U);
 }
 
+std::string on_fat_tree(int gpus, const char* collective, int bytes) {
+  return fmt::format(R"({{"system": {{"base": "hgx-h100", "max_gpus": 128, "switch_reduce": null,
+      "network": {{"topology": "fat_tree", "tree": {{"levels": 2, "radix": 16}}}}}},
+    "gpus": {}, "workload": {{"collective": "{}", "bytes": {}}}}})",
+                     gpus, collective, bytes);
+}
+
+// Eight leaves of eight GPUs for all sixteen; what goes from the last one to the next half comes back to the first one.
+TEST(SampledPlaces, ABranchOfAFatTreeStandsForAll) {
+  const auto [cycle, sampled] = run_both(on_fat_tree(128, "all_reduce", 262144));
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("64 GPUs stand for all 128"));
+  EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.03);
+  const auto bytes_of = [](const Json& result, const char* name) {
+    double sum = 0;
+    for (const Json& link : result.at("links")) {
+      if (link.at("name").get<std::string>().starts_with(name)) sum += link.at("bytes").get<double>();
+    }
+    return sum;
+  };
+  // All links; from a GPU that is not simulated, and from leaves that are not. Roots are chosen by a hash.
+  for (const char* name : {"", "gpu127->", "router12->", "router15->"}) {
+    EXPECT_NEAR(bytes_of(sampled, name) / bytes_of(cycle, name), 1, 0.03) << name;
+  }
+}
+
+TEST(SampledPlaces, FewGpusOfAFatTreeAndAllPairsAreSimulatedOneByOne) {
+  const auto why_not = [](const std::string& text) {
+    const RunConfig config = config_of(text);
+    return FoldedMachine(config, programs_of(config)).why_not();
+  };
+  EXPECT_THAT(why_not(on_fat_tree(64, "all_reduce", 262144)), HasSubstr("too few"));
+  EXPECT_THAT(why_not(on_fat_tree(124, "all_reduce", 262144)), HasSubstr("equally"));
+  EXPECT_THAT(why_not(on_fat_tree(128, "all_to_all", 1048576)), HasSubstr("roots of the tree"));
+  EXPECT_THAT(why_not(on_fat_tree(128, "all_gather", 65536)), HasSubstr("unequal shares"));
+}
+
 }  // namespace
 }  // namespace weft

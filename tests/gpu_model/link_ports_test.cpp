@@ -1,4 +1,4 @@
-// Which lane a packet takes.
+// Which lane a packet takes, and whose it is where some GPUs stand for all.
 #include "gpu_model/link_ports.h"
 
 #include <gtest/gtest.h>
@@ -31,6 +31,43 @@ TEST(LinkPorts, EachGpuBehindARouterHasLanesOfItsOwnWhereThereAreEnough) {
 TEST(LinkPorts, FewerLanesAreSharedByAddress) {
   EXPECT_EQ(lanes_to(0, 3), (std::set<std::uint32_t>{0, 1, 2}));
   EXPECT_EQ(lanes_to(3, 3), (std::set<std::uint32_t>{0, 1, 2}));
+}
+
+// What GPU 1 of `there` that stand for 12 takes in.
+Packet received(PacketKind kind, std::uint16_t source, std::uint16_t destination, std::uint32_t there) {
+  Packet sent;
+  sent.kind = kind;
+  sent.source = source;
+  sent.destination = destination;
+  LinkSpec spec;
+  spec.bandwidth = gigabytes_per_second(25);
+  LinkWires in;
+  LinkWires out;
+  LinkPorts ports({.kind = LinkPlan::Kind::router, .gpus = 12, .there = there}, GpuId{1},
+                  {{&in, &out, {std::make_shared<const LinkTiming>(spec)}}});
+  in.packets.send(sent);
+  in.packets.flip();
+  Packet got;
+  ports.receive([&](const Packet& packet, std::uint32_t) { got = packet; });
+  return got;
+}
+
+// GPU 3 of 4 sends to GPU 5, for which GPU 1 stands: to GPU 1, that is what GPU 11 sends, and the answer finds its way.
+TEST(LinkPorts, WhatIsForOthersComesFromAsFarAway) {
+  const Packet request = received(PacketKind::write, 3, 5, 4);
+  EXPECT_EQ(request.source, 11);
+  EXPECT_EQ(request.destination, 1);
+  const Packet answer = received(PacketKind::acknowledge, 5, 3, 4);
+  EXPECT_EQ(answer.source, 1);
+  EXPECT_EQ(answer.destination, 11);
+}
+
+TEST(LinkPorts, WhatIsForItselfStaysAsItIs) {
+  for (const std::uint32_t there : {4U, 0U}) {
+    const Packet own = received(PacketKind::write, 3, 1, there);
+    EXPECT_EQ(own.source, 3);
+    EXPECT_EQ(own.destination, 1);
+  }
 }
 
 }  // namespace

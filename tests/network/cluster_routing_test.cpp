@@ -1,4 +1,4 @@
-// Routes between the nodes of a cluster: NICs, leaf switches, rails.
+// Routes between the nodes of a cluster: NICs, leaf switches, rails; and those that come back to who stands for others.
 #include <gtest/gtest.h>
 
 #include "tests/network/fabric_bench.h"
@@ -59,6 +59,33 @@ TEST(Routing, WhatLeavesANodeThatStandsForAllComesBackToIt) {
       }
     }
   }
+}
+
+// A leaf or two, or a pod, whose GPUs stand for all of a fat tree: as many routers on the way as if all were there.
+TEST(Routing, WhatLeavesABranchThatStandsForAllComesBackToIt) {
+  NetworkSpec spec = fabric_of(TopologyKind::fat_tree);
+  for (const std::uint32_t levels : {2U, 3U}) {
+    spec.tree = {.levels = levels, .radix = 6, .oversubscription = levels - 1, .rails = false};
+    const std::uint32_t branch = levels == 2 ? 3 : 12;
+    ASSERT_EQ(gpus_of_branch(spec), branch);
+    const auto whole = make_network(spec, 4 * branch);
+    for (const std::uint32_t there : {branch, 2 * branch}) {
+      const auto part = make_network(spec, there, {}, 4 * branch);
+      EXPECT_EQ(part->topology.count(TopologyNodeKind::gpu), there);
+      for (std::uint16_t a = 0; a < there; ++a) {
+        for (std::uint16_t b = 0; b < 4 * branch; ++b) {
+          if (a == b) continue;
+          const auto stand_in = static_cast<std::uint16_t>(b % there);
+          EXPECT_EQ(routers_passed(*part, a, b, nullptr, stand_in), routers_passed(*whole, a, b)) << a << " to " << b;
+        }
+      }
+    }
+  }
+}
+
+TEST(Routing, OnlyFatTreesOfGpusHaveBranches) {
+  EXPECT_EQ(gpus_of_branch(fabric_of(TopologyKind::mesh)), 0);
+  EXPECT_EQ(gpus_of_branch(cluster(false, 1)), 0);
 }
 
 }  // namespace
