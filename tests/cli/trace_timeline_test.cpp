@@ -78,8 +78,12 @@ TEST(TraceTimeline, HasTheStreamsIterationsAndPhasesOfEachRank) {
   EXPECT_EQ(trace.phases[0].name, "forward");
   std::set<std::int32_t> ids;
   for (const auto& [uuid, track] : trace.tracks) {
-    if (track.has_process()) EXPECT_TRUE(ids.insert(track.process().pid()).second);
-    if (track.has_thread()) EXPECT_TRUE(ids.insert(track.thread().tid()).second);
+    if (track.has_process()) {
+      EXPECT_TRUE(ids.insert(track.process().pid()).second);
+    }
+    if (track.has_thread()) {
+      EXPECT_TRUE(ids.insert(track.thread().tid()).second);
+    }
   }
   EXPECT_FALSE(ids.contains(0));
 }
