@@ -93,7 +93,7 @@ class TableSchedule : public GeneratedSchedule {
   }
 
   [[nodiscard]] bool is_waited_for(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const override {
-    return CollectiveSchedule::is_waited_for(rank, block, group);
+    return CollectiveSchedule::is_waited_for(rank, block, group);  // NOLINT(bugprone-parent-virtual-call)
   }
   [[nodiscard]] std::string describe(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/,
                                      std::uint64_t index) const override {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -126,7 +127,7 @@ TEST(TraceTimeline, AFlowConnectsACollectiveOnItsRanks) {
 // Two threads wait, the second within the first.
 TEST(TraceTimeline, WaitsOfTheHostAreNoOperationsOfAStream) {
   Trace recorded = small_trace();
-  for (const std::int64_t start : {60, 70}) {
+  for (const int start : {60, 70}) {
     TraceOp wait;
     wait.kind = TraceOpKind::host_wait;
     wait.name = "cudaStreamSynchronize";
@@ -162,11 +163,13 @@ TEST(TraceTimeline, TrafficBecomesCountersOfItsRank) {
   traffic.bytes[0] = {10'000'000, 10'000'000, 5'000'000, 0};
   traffic.bytes[3] = {0, 0, 1'000'000, 4'000'000};
   const Decoded trace(trace_timeline(recorded));
-  std::map<std::string, std::vector<std::pair<std::uint64_t, double>>> values;
+  std::map<std::string, std::vector<std::pair<std::uint64_t, long>>> values;
   for (const auto& [uuid, samples] : trace.counters) {
     const auto& track = trace.tracks.at(uuid);
     EXPECT_EQ(track.counter().unit_name(), "GB/s");
-    values[process_of(trace, uuid) + "/" + trace.tracks.at(track.parent_uuid()).name() + "/" + track.name()] = samples;
+    auto& of_track =
+        values[process_of(trace, uuid) + "/" + trace.tracks.at(track.parent_uuid()).name() + "/" + track.name()];
+    for (const auto& [ns, value] : samples) of_track.emplace_back(ns, std::lround(value));
   }
   EXPECT_THAT(values, ElementsAre(Pair("rank 1 (NVIDIA A100)/HBM/HBM read",
                                        ElementsAre(Pair(10'000, 1000), Pair(30'000, 500), Pair(40'000, 0))),

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include <array>
 #include <utility>
 
 #include "sim/error.h"
@@ -14,10 +15,10 @@ using capture::RecordKind;
 
 CaptureFile::CaptureFile(const std::filesystem::path& path)
     : name_(path.string()), file_(path, std::ios::binary), decompressor_(ZSTD_createDCtx()) {
-  char magic[sizeof(capture::kMagic)] = {};
+  std::array<char, sizeof(capture::kMagic)> magic{};
   if (!file_) throw MissingInput(name_);
-  file_.read(magic, sizeof(magic));
-  if (!file_ || std::memcmp(magic, capture::kMagic, sizeof(magic)) != 0) {
+  file_.read(magic.data(), magic.size());
+  if (!file_ || std::memcmp(magic.data(), capture::kMagic, magic.size()) != 0) {
     ZSTD_freeDCtx(decompressor_);
     throw InputError(name_, "", "expected a file of weft capture, got something else");
   }
