@@ -110,7 +110,13 @@ class Converter {
     for (const auto iid : event.category_iids()) categories += (categories.empty() ? "" : ",") + categories_[iid];
     Json slice{{"ph", "X"},        {"name", names_[event.name_iid()]}, {"cat", categories}, {"pid", track.pid},
                {"tid", track.tid}, {"ts", microseconds_of(ns)},        {"dur", 0},          {"args", Json::object()}};
-    for (const auto& note : event.debug_annotations()) slice["args"][notes_[note.name_iid()]] = note.double_value();
+    for (const auto& note : event.debug_annotations()) {
+      Json& value = slice["args"][notes_[note.name_iid()]];
+      if (note.has_string_value())
+        value = note.string_value();
+      else
+        value = note.double_value();
+    }
     events_.push_back(std::move(slice));
     for (const auto flow : event.flow_ids()) flows_[flow].push_back({microseconds_of(ns), track.pid, track.tid});
   }

@@ -171,12 +171,12 @@ int collective(const CollectiveArguments& arguments) {
   const std::vector<std::int64_t> all = sizes(arguments, gpus);
   StagedDirectory staged(fs::temp_directory_path() / "weft-collective");
   std::vector<Arguments> commands;
-  // The longest first, so that none of them is alone at the end.
-  for (auto size = all.rbegin(); size != all.rend(); ++size) {
-    const std::string folder = (staged.path() / std::to_string(*size)).string();
-    write_file_atomically(folder + ".json", config_of(gpus, *size).resolved.dump());
+  for (const std::int64_t size : all) {
+    const std::string folder = (staged.path() / std::to_string(size)).string();
+    write_file_atomically(folder + ".json", config_of(gpus, size).resolved.dump());
     commands.push_back({"run", folder + ".json", "--no-progress", "-o", folder});
   }
+  std::reverse(commands.begin(), commands.end());  // the longest first, so that none of them is alone at the end
   ProgressBar bar(true);
   const std::size_t jobs = arguments.jobs.value_or(std::max<std::size_t>(1, std::thread::hardware_concurrency()));
   const int code = run_children(commands, jobs, [&](std::size_t ended) {

@@ -10,8 +10,10 @@
 #include "cli/commands.h"
 #include "cli/run_trace.h"
 #include "cli/terminal.h"
+#include "cli/trace_timeline.h"
 #include "sim/atomic_file.h"
 #include "sim/config_file.h"
+#include "sim/error.h"
 #include "traces/chakra_weft.h"
 #include "traces/trace_file.h"
 
@@ -24,12 +26,17 @@ struct ExportArguments {
   bool chrome = false;
 };
 
+// A run is a folder, a trace is a file.
 int export_perfetto(const ExportArguments& arguments) {
   exit_on_interrupt();
-  const std::filesystem::path file = std::filesystem::path(arguments.run) / "timeline.pftrace";
-  const std::string trace = read_file(file);
-  const std::string chrome =
-      chrome_trace(trace, file.string());  // also when it is not wanted: it reads all of the trace
+  const std::filesystem::path run = arguments.run;
+  if (!std::filesystem::exists(run)) throw MissingInput(run.string());
+  const bool is_run = std::filesystem::is_directory(run);
+  const std::filesystem::path file = is_run ? run / "timeline.pftrace" : run;
+  const std::string trace = is_run ? read_file(file) : trace_timeline(read_trace(file));
+  std::string chrome;
+  // Of a run also when it is not wanted: it reads all of the timeline.
+  if (is_run || arguments.chrome) chrome = chrome_trace(trace, file.string());
   const InterruptsHeld held;
   write_file_atomically(arguments.output, arguments.chrome ? chrome : trace);
   return 0;
@@ -67,11 +74,13 @@ void add_export_command(CLI::App& app, Command& chosen) {
   command->require_subcommand(1);
   auto arguments = std::make_shared<ExportArguments>();
   CLI::App* perfetto = command->add_subcommand("perfetto", "The timeline, for ui.perfetto.dev and trace_processor");
-  perfetto->add_option("RUN", arguments->run, "Folder of a run (weft run -o)")->required();
+  perfetto->add_option("TRACE_OR_RUN", arguments->run, "A trace in weft's format, or the folder of a run (weft run -o)")
+      ->required();
   perfetto->add_option("-o,--output", arguments->output, "File to write")->required();
   perfetto->add_flag("--chrome", arguments->chrome, "JSON of Chrome's trace event format instead");
   perfetto->footer(
       "Examples:\n  weft export perfetto out/run -o run.pftrace\n"
+      "  weft export perfetto trace.json.gz -o trace.pftrace\n"
       "  weft export perfetto out/run --chrome -o run.json");
   perfetto->callback([arguments, &chosen] { chosen = [arguments] { return export_perfetto(*arguments); }; });
 

@@ -36,7 +36,7 @@ class CsvReader {
     Number value{};
     const auto [end, error] = std::from_chars(written.data(), written.data() + written.size(), value);
     if (error != std::errc() || end != written.data() + written.size())
-      fail(fmt::format("expected a number in column \"{}\", got \"{}\"", column, written.substr(0, 40)));
+      fail(fmt::format(R"(expected a number in column "{}", got "{}")", column, written.substr(0, 40)));
     return value;
   }
 

@@ -54,10 +54,10 @@ SwitchPlace switch_place(const Topology& topology, std::uint32_t node) {
 
 }  // namespace
 
-Machine::Machine(const SystemSpec& system, const std::vector<GpuWork>& work,
-                 std::vector<MulticastGroup> multicast_groups, CarriedValues values,
-                 std::vector<AggregationGroup> aggregation_groups, std::uint64_t seed, std::uint32_t folded_gpus)
-    : system_(system),
+Machine::Machine(SystemSpec system, const std::vector<GpuWork>& work, std::vector<MulticastGroup> multicast_groups,
+                 CarriedValues values, std::vector<AggregationGroup> aggregation_groups, std::uint64_t seed,
+                 std::uint32_t folded_gpus)
+    : system_(std::move(system)),
       multicast_groups_(std::move(multicast_groups)),
       aggregation_groups_(std::move(aggregation_groups)),
       seed_(seed),

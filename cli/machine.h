@@ -30,7 +30,7 @@ class Machine {
   // the first nodes for all of a cluster, or of the first branch for all of a fat tree; GPU g then for those of which the number modulo all of `work` is g. 0: each
   // GPU is there.
   // A multicast with the number of one of `groups` goes to its GPUs on the sender's node.
-  Machine(const SystemSpec& system, const std::vector<GpuWork>& work, std::vector<MulticastGroup> multicast_groups = {},
+  Machine(SystemSpec system, const std::vector<GpuWork>& work, std::vector<MulticastGroup> multicast_groups = {},
           CarriedValues values = {}, std::vector<AggregationGroup> aggregation_groups = {}, std::uint64_t seed = 1,
           std::uint32_t folded_gpus = 0);
 

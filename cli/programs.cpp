@@ -154,7 +154,7 @@ std::uint32_t links_of_gpu(const NetworkSpec& network) {
   return direct ? network.links_per_gpu : network.injection_lanes;
 }
 
-double nic_GBps_of_gpu(const NetworkSpec& network) {
+double nic_of_gpu_GBps(const NetworkSpec& network) {
   if (!network.cluster) return 0;
   const ClusterSpec& cluster = *network.cluster;
   return static_cast<double>(cluster.link.bandwidth.count()) * 1e-9 * cluster.nics_per_node / cluster.gpus_per_node;
@@ -211,7 +211,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                             .links_per_gpu = links_of_gpu(config.system.network),
                             .gpus_per_node = gpus_per_node,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
-                            .nic_GBps = nic_GBps_of_gpu(config.system.network),
+                            .nic_GBps = nic_of_gpu_GBps(config.system.network),
                             .node_latency = latency_between_nodes(config.system.network)};
   const bool faults = config.system.switch_reduce && !config.system.network.faults.empty();
   const std::unique_ptr<Network> network = faults ? make_network(config.system.network, gpus) : nullptr;

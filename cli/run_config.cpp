@@ -159,7 +159,7 @@ namespace {
 void read_nodes(JsonReader& top, RunConfig& config) {
   const auto& cluster = config.system.network.cluster;
   if (!cluster) top.fail("nodes", "expected a system of several nodes, got one of a single node");
-  if (top.has("gpus")) top.fail("nodes", "expected either \"nodes\" or \"gpus\", got both");
+  if (top.has("gpus")) top.fail("nodes", R"(expected either "nodes" or "gpus", got both)");
   const std::int64_t most = std::max(1U, config.system.max_gpus / cluster->gpus_per_node);
   config.gpus = std::min(config.system.max_gpus,
                          static_cast<std::uint32_t>(top.integer("nodes", 1, most)) * cluster->gpus_per_node);

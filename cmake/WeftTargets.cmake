@@ -12,8 +12,11 @@ target_compile_options(weft_options INTERFACE -Wall -Wextra -Wpedantic -Wconvers
                        -Wold-style-cast -Woverloaded-virtual $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -Werror)
 target_include_directories(weft_options INTERFACE ${PROJECT_SOURCE_DIR})
 if(WEFT_SANITIZE)
-  target_compile_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE} -fno-omit-frame-pointer)
-  target_link_options(weft_options INTERFACE -fsanitize=${WEFT_SANITIZE})
+  # What they find ends the program. Not in a target with WEFT_GUEST, which other programs load.
+  set(sanitized $<NOT:$<BOOL:$<TARGET_PROPERTY:WEFT_GUEST>>>)
+  target_compile_options(weft_options INTERFACE
+    $<${sanitized}:-fsanitize=${WEFT_SANITIZE}> $<${sanitized}:-fno-sanitize-recover=all> -fno-omit-frame-pointer)
+  target_link_options(weft_options INTERFACE $<${sanitized}:-fsanitize=${WEFT_SANITIZE}>)
 endif()
 
 # weft_library(name PUBLIC deps... PRIVATE deps...): all .cpp files of the current folder.

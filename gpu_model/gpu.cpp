@@ -79,7 +79,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   if (spec.engines) add_engines(*spec.engines);
   if (work.private_parts.compute_units) {
     private_units_ = static_cast<std::uint32_t>(units_.size());
-    for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.push_back(Unit(units_[u]));
+    for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.emplace_back(units_[u]);
   }
   units_.shrink_to_fit();
   if (spec.power) power_.emplace(*spec.power, *this);

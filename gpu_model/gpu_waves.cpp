@@ -133,7 +133,10 @@ void Gpu::leave_out_rounds() {
   if (!agree) return;
   double turns = share_rounds(slot, static_cast<double>(rounds_->turn()));
   // Up to where the time of a wave is taken.
-  if (waves_) turns = std::min(turns, static_cast<double>((waves_->next_mark() - rounds_done_) / rounds_->turn()) + 1);
+  if (waves_) {
+    const auto whole = (waves_->next_mark() - rounds_done_) / rounds_->turn();
+    turns = std::min(turns, static_cast<double>(whole) + 1);
+  }
   leave_out(*rounds_, turns > 2 ? static_cast<std::uint64_t>(turns) - 1 : 0, [&](std::uint64_t together) {
     L2Cache::Touched moved;
     const std::uint64_t rounds = leave_out_shared(slot, static_cast<double>(together), together == 1, moved);

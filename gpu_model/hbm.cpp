@@ -24,7 +24,7 @@ Hbm::Hbm(const HbmSpec& spec, Frequency clock)
   const double bytes_per_cycle =
       static_cast<double>(spec.bandwidth.count()) / spec.channels / static_cast<double>(clock.count());
   const SubCycle burst = cycles(kSectorBytes / bytes_per_cycle);
-  constexpr double kOne = static_cast<double>(std::int64_t{1} << kFractionBits);
+  constexpr auto kOne = static_cast<double>(std::int64_t{1} << kFractionBits);
   const double bus_per_subcycle = static_cast<double>(BusTime{1} << kSlotShift) / static_cast<double>(burst);
   to_bus_ = static_cast<std::int64_t>(kOne * bus_per_subcycle + 0.5);
   from_bus_ = static_cast<std::int64_t>(kOne / bus_per_subcycle + 0.5);

@@ -93,7 +93,7 @@ void KernelProgram::set_work(const KernelDemand& demand, const ComputeUnitSpec& 
   if (demand.instructions > 0) instructions = demand.instructions;
   work[static_cast<std::size_t>(Slot::issue)] = instructions * share / schedulers;
   // Of equal ones a pipe, which is what takes the time where it issues every cycle.
-  std::size_t busiest = static_cast<std::size_t>(Slot::fp32);
+  auto busiest = static_cast<std::size_t>(Slot::fp32);
   for (std::size_t slot = kSlotCount; slot-- > 0;) {
     if (work[slot] > work[busiest]) busiest = slot;
   }

@@ -21,7 +21,7 @@ void mix(std::uint64_t& hash, const LineStream& stream) {
 
 // What a phase does once it has begun: all but addresses and what flags count to.
 std::uint64_t work_of(const Phase& phase) {
-  std::uint64_t hash = static_cast<std::uint64_t>(phase.compute);
+  auto hash = static_cast<std::uint64_t>(phase.compute);
   mix(hash, std::uint64_t{phase.rounds} << 32U | phase.stages);
   mix(hash, static_cast<std::uint64_t>(phase.fence) << 1U | static_cast<std::uint64_t>(phase.fenced));
   mix(hash, std::uint64_t{phase.load_count} << 16U | std::uint64_t{phase.store_count} << 8U | phase.post_count);

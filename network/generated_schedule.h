@@ -1,6 +1,8 @@
 // What all generators share: the request and the sizes of the buffers that follow from the collective.
 #pragma once
 
+#include <utility>
+
 #include "network/chunk_grid.h"
 #include "network/collective_schedule.h"
 
@@ -8,7 +10,7 @@ namespace weft {
 
 class GeneratedSchedule : public CollectiveSchedule {
  public:
-  explicit GeneratedSchedule(const ScheduleRequest& request) : request_(request) {}
+  explicit GeneratedSchedule(ScheduleRequest request) : request_(std::move(request)) {}
 
   [[nodiscard]] std::uint32_t ranks() const override { return request_.ranks; }
   [[nodiscard]] std::int64_t input_bytes(std::uint32_t rank) const override;

@@ -8,12 +8,12 @@ namespace weft {
 
 void LaneStatistics::next_bin(Time start, TimeBins* load) {
   if (load != nullptr) count_open_bin(*load);
-  if (start / kStatisticsPeriod != (bin_end - Time(1)) / kStatisticsPeriod) {
-    busiest_before = busiest();
-    busy_before_period = busy;
+  if (start / kStatisticsPeriod != (bin_end_ - Time(1)) / kStatisticsPeriod) {
+    busiest_before_ = busiest();
+    busy_before_period_ = busy;
   }
-  busy_before_bin = busy;
-  bin_end = kShortestTimeBin * (start / kShortestTimeBin + 1);
+  busy_before_bin_ = busy;
+  bin_end_ = kShortestTimeBin * (start / kShortestTimeBin + 1);
 }
 
 LinkTiming::LinkTiming(const LinkSpec& spec, double factor) : spec_(spec) {

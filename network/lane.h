@@ -54,7 +54,7 @@ struct LaneStatistics {
   std::uint32_t queue_high_water = 0;  // packets that waited for the lane at once
 
   void count(Time start, const LinkTiming::Serialisation& packet, std::uint16_t payload, TimeBins* load) {
-    if (start >= bin_end) [[unlikely]] {
+    if (start >= bin_end_) [[unlikely]] {
       next_bin(start, load);
     }
     busy += packet.time;
@@ -63,19 +63,19 @@ struct LaneStatistics {
     ++packets;
   }
   // The most busy time in one kStatisticsPeriod.
-  [[nodiscard]] Time busiest() const { return std::max(busiest_before, busy - busy_before_period); }
+  [[nodiscard]] Time busiest() const { return std::max(busiest_before_, busy - busy_before_period_); }
   // What `load` does not have yet.
   void count_open_bin(TimeBins& load) const {
-    if (bin_end > Time(0)) load.add(bin_end / kShortestTimeBin - 1, (busy - busy_before_bin).count());
+    if (bin_end_ > Time(0)) load.add(bin_end_ / kShortestTimeBin - 1, (busy - busy_before_bin_).count());
   }
 
  private:
   [[gnu::noinline]] void next_bin(Time start, TimeBins* load);
 
-  Time bin_end;             // of the last packet's bin; it counts where it starts
-  Time busy_before_bin;     // `busy` when that bin began
-  Time busy_before_period;  // and when its kStatisticsPeriod did
-  Time busiest_before;      // in the periods before
+  Time bin_end_;             // of the last packet's bin; it counts where it starts
+  Time busy_before_bin_;     // `busy` when that bin began
+  Time busy_before_period_;  // and when its kStatisticsPeriod did
+  Time busiest_before_;      // in the periods before
 };
 
 // The credits of one virtual channel of a lane. They are announced before they arrive, with the time from which they

@@ -21,7 +21,6 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
       node_(node),
       vc_shift_(static_cast<std::uint32_t>(std::bit_width(vc_classes * kVirtualChannels - 1))),
       classes_(vc_classes),
-      words_(0),
       routing_(&routing),
       ports_(std::move(ports)),
       trees_(std::move(trees)) {

@@ -147,7 +147,7 @@ class Router final : public Chip {
   std::uint32_t node_;
   std::uint32_t vc_shift_;  // a lane has 2^shift places for virtual channels: class * kVirtualChannels + message class
   std::uint32_t classes_;
-  std::uint32_t words_;  // of a request mask
+  std::uint32_t words_ = 0;  // of a request mask
   const Routing* routing_;
   std::vector<RouterPort> ports_;
   std::vector<std::uint32_t> first_lane_;  // by port; lanes in and out are numbered alike

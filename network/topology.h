@@ -1,6 +1,7 @@
 // A network as data: nodes, and cables of lanes between their ports. Memory is linear in nodes and cables.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -83,7 +84,7 @@ class Topology {
   std::vector<std::uint32_t> first_port_;
   std::vector<LinkId> ports_;
   std::vector<LaneFault> faults_;
-  std::uint32_t counts_[4] = {0, 0, 0, 0};
+  std::array<std::uint32_t, 4> counts_{};
 };
 
 }  // namespace weft

@@ -2,6 +2,7 @@
 // by the output ports of switches with virtual output queues.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -65,8 +66,8 @@ class Transmitter {
   struct Lane {
     Time free;
     Gap gap;
-    CreditCounter credits[kVirtualChannels];
-    Queue queue[kVirtualChannels];
+    std::array<CreditCounter, kVirtualChannels> credits;
+    std::array<Queue, kVirtualChannels> queue;
     std::uint32_t queued = 0;
     LaneStatistics statistics;
   };

@@ -2,6 +2,7 @@
 // runTreeSplit (src/device/all_reduce.h), so a rank passes pieces on both ways at once; the root turns them round.
 // Over several nodes, the two trees join one rank of each node, others by channel, and the rest of a node is a chain
 // behind it (NCCL src/graph/connect.cc).
+#include <array>
 #include <bit>
 
 #include "network/binary_tree.h"
@@ -144,9 +145,10 @@ std::uint32_t depth_of(const ScheduleRequest& request) {
 
 // A tree is as slow as a piece on all of its levels, and then as its pieces one after the other.
 std::int64_t piece_for_depth(std::int64_t bytes, std::int64_t depth, std::int64_t piece) {
-  constexpr struct {
+  struct Limit {
     std::int64_t pieces_a_level, smallest;
-  } kLimits[] = {{8, 128 << 10}, {4, 64 << 10}, {1, 32 << 10}};
+  };
+  constexpr std::array<Limit, 3> kLimits{{{8, 128 << 10}, {4, 64 << 10}, {1, 32 << 10}}};
   for (const auto& limit : kLimits) {
     while (bytes / piece < limit.pieces_a_level * depth && piece > limit.smallest) piece /= 2;
   }

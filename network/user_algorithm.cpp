@@ -43,7 +43,7 @@ class TableSchedule : public GeneratedSchedule {
       for (const UserAlgorithm::Block& block : rank.blocks) {
         Table table{&block, {0}};
         for (const UserAlgorithm::Step& step : block.steps) {
-          const std::uint64_t units = (step.count + together_ - 1) / static_cast<std::uint64_t>(together_);
+          const auto units = static_cast<std::uint64_t>((step.count + together_ - 1) / together_);
           table.first_piece.push_back(table.first_piece.back() + (step.count == 0 ? 1 : units * grid_.slices()));
         }
         tables_.push_back(std::move(table));
@@ -93,7 +93,7 @@ class TableSchedule : public GeneratedSchedule {
   }
 
   [[nodiscard]] bool is_waited_for(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const override {
-    return CollectiveSchedule::is_waited_for(rank, block, group);
+    return CollectiveSchedule::is_waited_for(rank, block, group);  // NOLINT(bugprone-parent-virtual-call)
   }
   [[nodiscard]] std::string describe(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/,
                                      std::uint64_t index) const override {

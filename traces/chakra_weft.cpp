@@ -63,7 +63,7 @@ class RankReader {
   Enum word(const std::array<Enum, n>& values, const ChakraAttributes& a, const char* name) const {
     const std::string text = a.text(name);
     const std::optional<Enum> value = from_word(values, text);
-    if (!value) fail(fmt::format("expected a known \"{}\", got \"{}\"", name, text));
+    if (!value) fail(fmt::format(R"(expected a known "{}", got "{}")", name, text));
     return *value;
   }
 

@@ -71,6 +71,7 @@ std::vector<Meeting> meetings(const Trace& trace) {
     for (std::size_t m = 0; m < ends.size(); ++m) later[m].push_back(ends[m] - ends[0]);
   }
   std::vector<Meeting> list;
+  list.reserve(found.size());
   for (auto& [ranks, later] : found) list.push_back({ranks, std::move(later)});
   std::stable_sort(list.begin(), list.end(),
                    [](const Meeting& a, const Meeting& b) { return a.ranks.size() > b.ranks.size(); });

@@ -120,7 +120,7 @@ class Guesser {
     use.bytes_per_block = static_cast<std::uint64_t>(std::max(std::ceil(std::min(bytes_per_block, limit)), 1.0));
     use.divisor = divisor;
     use.modulo = modulo;
-    guess_.tensors.push_back(Bytes(static_cast<std::int64_t>(use.bytes_per_block * distinct)));
+    guess_.tensors.emplace_back(static_cast<std::int64_t>(use.bytes_per_block * distinct));
     return use;
   }
   TensorUse spread(double bytes_per_block) { return tensor(bytes_per_block, blocks_, 1, 0); }

@@ -138,7 +138,7 @@ inline OperatorInputs operator_inputs(std::string_view dims, std::string_view ty
   simdjson::dom::parser parser;
   simdjson::dom::array list;
   if (parser.parse(dims.data(), dims.size()).get(list) != simdjson::SUCCESS || !read_sizes(list, inputs)) return {};
-  if (parser.parse(types.data(), types.size()).get(list) != simdjson::SUCCESS) return inputs;
+  if (types.empty() || parser.parse(types.data(), types.size()).get(list) != simdjson::SUCCESS) return inputs;
   std::size_t index = 0;
   for (const simdjson::dom::element entry : list) {
     if (index >= inputs.size()) break;

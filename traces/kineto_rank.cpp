@@ -160,7 +160,7 @@ class RankBuilder {
     }
     out.iteration = iteration_of_[rank.ops.size()];
     out.issued = time(op.issued);
-    if (op.call && op.gpu) out.issue_duration = Time(op.call->duration * kFsPerNs);
+    if (op.call && op.gpu) out.issue_duration = time(op.call->end()) - time(op.call->start);
     out.start = time(op.start);
     out.duration = time(op.end) - out.start;
     out.waits = op.waits;

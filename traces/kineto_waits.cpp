@@ -63,9 +63,9 @@ class Waits {
     return at == list.end() ? std::nullopt : std::optional(*at);
   }
   [[nodiscard]] const Indices& stream(std::int64_t id) const {
-    static const Indices kNone;
+    static const Indices none;
     const auto found = streams_.find(id);
-    return found == streams_.end() ? kNone : found->second;
+    return found == streams_.end() ? none : found->second;
   }
   void add(std::uint32_t waiter, std::uint32_t waited) {
     if (waited < waiter) ops_[waiter].waits.push_back(waited);

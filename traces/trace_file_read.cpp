@@ -30,11 +30,11 @@ class TraceReader : private TraceJson {
 
   Trace read() {
     object top;
-    if (document_.get(top) != simdjson::SUCCESS) fail("", "expected an object with \"schema\": \"weft-trace/1\"");
+    if (document_.get(top) != simdjson::SUCCESS) fail("", R"(expected an object with "schema": "weft-trace/1")");
     std::string_view schema;
     if (top["schema"].get(schema) != simdjson::SUCCESS)
       fail("/schema", "expected \"weft-trace/1\", got none: this is not a weft trace (weft import makes one)");
-    if (schema != "weft-trace/1") fail("/schema", "expected \"weft-trace/1\", got \"" + std::string(schema) + "\"");
+    if (schema != "weft-trace/1") fail("/schema", R"(expected "weft-trace/1", got ")" + std::string(schema) + "\"");
     only_keys(top, "", {"schema", "source", "world_size", "strings", "shapes", "operators", "ranks"});
     Trace trace;
     trace.source = text(top, "", "source");

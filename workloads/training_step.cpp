@@ -144,9 +144,10 @@ void TrainingStep::relu(TensorId tensor, std::int64_t elements) {
 
 void TrainingStep::run_backward() {
   phase_ = TrainingPhase::backward;
-  for (auto step = backward_.rbegin(); step != backward_.rend(); ++step) {
-    layer_ = step->layer;
-    step->run();
+  std::reverse(backward_.begin(), backward_.end());
+  for (const auto& step : backward_) {
+    layer_ = step.layer;
+    step.run();
   }
   backward_.clear();
 }

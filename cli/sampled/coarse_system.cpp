@@ -103,8 +103,9 @@ void tell_finely(double lanes, double merged, double grain, SwitchLoad& load) {
   load.table_high_water_bytes = grown(load.table_high_water_bytes, grain / merged);
   load.stalled = grown(load.stalled, lanes);
   load.adders_busy = grown(load.adders_busy, lanes);
+  const auto copies = static_cast<std::size_t>(std::lround(lanes));
   std::vector<std::int64_t> stalled;  // by port and lane
-  for (const std::int64_t table : load.stalled_by_table) stalled.insert(stalled.end(), std::lround(lanes), table);
+  for (const std::int64_t table : load.stalled_by_table) stalled.insert(stalled.end(), copies, table);
   load.stalled_by_table = std::move(stalled);
 }
 

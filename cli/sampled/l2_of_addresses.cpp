@@ -1,5 +1,6 @@
 #include "cli/sampled/l2_of_addresses.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "cli/sampled/regime.h"
@@ -49,11 +50,12 @@ L2Cache l2_of_addresses(const GpuSpec& gpu, const Program& program, OpId op, boo
               .communication = communication},
              L2Cache::Use::write);
   };
-  for (auto at = touchers.rbegin(); at != touchers.rend(); ++at) {
-    const ProgramOp& before = ops[at->op];
+  std::reverse(touchers.begin(), touchers.end());  // the latest is touched last
+  for (const auto& toucher : touchers) {
+    const ProgramOp& before = ops[toucher.op];
     if (before.kind == ProgramOpKind::kernel) {
       const KernelProgram kernel(before.kernel, gpu, before.name);
-      touch_blocks(kernel, at->first_block, kernel.blocks(), resident_blocks(gpu, kernel), l2);
+      touch_blocks(kernel, toucher.first_block, kernel.blocks(), resident_blocks(gpu, kernel), l2);
       touch_pages(kernel, gpu.l2.tlb, l2);
     } else if (before.kind == ProgramOpKind::collective && communicates) {
       touch(before.collective.receive_address, bytes_received(before.collective), true);

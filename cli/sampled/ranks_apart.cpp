@@ -120,7 +120,7 @@ class RanksApart {
     stand_ins_ = programs_;
     std::vector<std::vector<SubCycle>> lasts;
     const ClockDomain clock(config_.system.gpu.clock);
-    for (std::size_t g = 0; g < programs_.size(); ++g) lasts.emplace_back(programs_[g].ops.size(), 0);
+    for (const Program& program : programs_) lasts.emplace_back(program.ops.size(), 0);
     each_op([&](std::size_t g, std::size_t o, const ProgramOp& op) {
       if (in_detail_[g][o]) return;
       if (op.kind == ProgramOpKind::kernel) lasts[g][o] = clock.to_subcycles(op.measured_alone);

@@ -49,7 +49,7 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
     result.notes.push_back(fmt::format("Every GPU was simulated by itself: {}.", *why));
   } else if (why && programs.size() > 1) {
     if (compare_programs(programs).at_other_addresses) {
-      result.notes.push_back("GPUs keep their data in other buffers than GPU 0, which counts as if they did not.");
+      result.notes.emplace_back("GPUs keep their data in other buffers than GPU 0, which counts as if they did not.");
     }
     const NetworkSpec& network = config.system.network;
     const bool spines = network.cluster && !nodes_share_leaf(network, static_cast<std::uint32_t>(programs.size()));

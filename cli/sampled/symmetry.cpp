@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -34,7 +35,7 @@ constexpr double kMostOfTree = 1.05;  // of what is sent through a tree of switc
 constexpr std::int64_t kShortMessage = 1 << 20;
 
 // Shares are multiples of one of these, so that they begin with a line: 1920 where lines hold 120 B of data.
-constexpr std::int64_t kChunkUnits[] = {128, 1920, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
+constexpr std::array<std::int64_t, 10> kChunkUnits{128, 1920, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
 
 // Messages of the same bytes or a few more of which all ranks may have the same share, the nearest first: each of
 // `parts` that it is cut into is the same on all channels, or on as many channels as are filled.

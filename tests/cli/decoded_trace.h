@@ -20,7 +20,8 @@ struct Slice {
   std::vector<std::string> categories;
   std::uint64_t track = 0, begin_ns = 0, end_ns = 0;
   std::vector<std::uint64_t> flows;
-  std::map<std::string, double> annotations;
+  std::map<std::string, double> annotations;  // numbers
+  std::map<std::string, std::string> texts;
 };
 
 // Reads a trace as Perfetto's importer does: strings by number, slices by begin and end on a track.
@@ -74,7 +75,11 @@ class Decoded {
       slice.begin_ns = ns;
       slice.flows.assign(event.flow_ids().begin(), event.flow_ids().end());
       for (const auto& note : event.debug_annotations()) {
-        slice.annotations[annotations_.at(note.name_iid())] = note.double_value();
+        const std::string& name = annotations_.at(note.name_iid());
+        if (note.has_string_value())
+          slice.texts[name] = note.string_value();
+        else
+          slice.annotations[name] = note.double_value();
       }
       open.push_back(slices.size());
       slices.push_back(slice);

@@ -70,7 +70,7 @@ TEST(ExportEndToEnd, WritesTheTimelineOfARun) {
 
   const Ran none = weft("export perfetto nowhere -o x", folder);
   EXPECT_EQ(none.code, 66);
-  EXPECT_THAT(none.errors, HasSubstr("nowhere/timeline.pftrace"));
+  EXPECT_THAT(none.errors, HasSubstr("nowhere"));
   folder.write("run/timeline.pftrace", "broken");
   EXPECT_EQ(weft("export perfetto run -o x", folder).code, 65);
   EXPECT_FALSE(std::filesystem::exists(folder.path() / "x"));

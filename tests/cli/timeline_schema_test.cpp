@@ -122,7 +122,8 @@ TEST(TimelineSchema, FieldNumbersAreThoseOfPerfetto) {
                                            {"ThreadDescriptor.thread_name", 5},
                                            {"CounterDescriptor.unit_name", 6},
                                            {"DebugAnnotation.name_iid", 1},
-                                           {"DebugAnnotation.double_value", 5}};
+                                           {"DebugAnnotation.double_value", 5},
+                                           {"DebugAnnotation.string_value", 6}};
   const auto* file = pb::Trace::descriptor()->file();
   for (const auto& [name, number] : numbers) {
     const auto* field = file->pool()->FindFieldByName("perfetto.protos." + name);

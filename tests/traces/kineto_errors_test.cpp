@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using testing::content_of;
+using testing::correlation;
 using testing::gpu_args;
 using ::testing::HasSubstr;
 using testing::input_error;
@@ -100,6 +101,11 @@ TEST(KinetoErrors, RefusesNegativeAndImpossibleTimes) {
   EXPECT_THAT(error_of(kineto_trace({kineto_event("kernel", "k", 7, "1", "2", gpu_args(7, 1)),
                                      kineto_event("kernel", "late", 7, "90000000000", "2", gpu_args(7, 2))})),
               HasSubstr("at most 2.5 hours"));
+  // A call, none of whose kernels is late.
+  EXPECT_THAT(
+      error_of(kineto_trace({kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "1", "90000000000", correlation(1)),
+                             kineto_event("kernel", "k", 7, "2", "2", gpu_args(7, 1))})),
+      HasSubstr("at most 2.5 hours"));
 }
 
 TEST(KinetoErrors, RefusesImpossibleLaunches) {

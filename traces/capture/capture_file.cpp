@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include <array>
 #include <utility>
 
 #include "sim/error.h"
@@ -14,16 +15,14 @@ using capture::RecordKind;
 
 CaptureFile::CaptureFile(const std::filesystem::path& path)
     : name_(path.string()), file_(path, std::ios::binary), decompressor_(ZSTD_createDCtx()) {
-  char magic[sizeof(capture::kMagic)] = {};
+  std::array<char, sizeof(capture::kMagic)> magic{};
   if (!file_) throw MissingInput(name_);
-  file_.read(magic, sizeof(magic));
-  if (!file_ || std::memcmp(magic, capture::kMagic, sizeof(magic)) != 0) {
-    ZSTD_freeDCtx(decompressor_);
+  file_.read(magic.data(), magic.size());
+  if (!file_ || std::memcmp(magic.data(), capture::kMagic, magic.size()) != 0)
     throw InputError(name_, "", "expected a file of weft capture, got something else");
-  }
 }
 
-CaptureFile::~CaptureFile() { ZSTD_freeDCtx(decompressor_); }
+void CaptureFile::FreeDecompressor::operator()(ZSTD_DCtx_s* context) const { ZSTD_freeDCtx(context); }
 
 bool CaptureFile::damaged(std::string what) {
   damage_ = std::move(what);
@@ -44,7 +43,7 @@ bool CaptureFile::next_block() {
   file_.read(packed_.data(), header.packed_bytes);
   if (file_.gcount() != header.packed_bytes) return damaged(fmt::format("block {} is cut off", block_));
   const std::size_t plain =
-      ZSTD_decompressDCtx(decompressor_, plain_.data(), plain_.size(), packed_.data(), packed_.size());
+      ZSTD_decompressDCtx(decompressor_.get(), plain_.data(), plain_.size(), packed_.data(), packed_.size());
   if (ZSTD_isError(plain) || plain != header.plain_bytes) return damaged(fmt::format("block {} is damaged", block_));
   ++block_;
   at_ = 0;

@@ -21,7 +21,7 @@ class CaptureFile {
  public:
   // Throws MissingInput when it cannot be opened, InputError when it is no capture file.
   explicit CaptureFile(const std::filesystem::path& path);
-  ~CaptureFile();
+  ~CaptureFile() = default;
   CaptureFile(const CaptureFile&) = delete;
   CaptureFile& operator=(const CaptureFile&) = delete;
 
@@ -48,6 +48,10 @@ class CaptureFile {
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:
+  struct FreeDecompressor {
+    void operator()(ZSTD_DCtx_s* context) const;
+  };
+
   bool next_block();
   bool damaged(std::string what);
   void add_text();
@@ -55,7 +59,7 @@ class CaptureFile {
 
   std::string name_;
   std::ifstream file_;
-  ZSTD_DCtx_s* decompressor_;
+  std::unique_ptr<ZSTD_DCtx_s, FreeDecompressor> decompressor_;
   std::vector<char> packed_, plain_;
   std::size_t at_ = 0, filled_ = 0;  // in plain_
   std::uint32_t block_ = 0;

@@ -14,6 +14,9 @@
 
 namespace weft::capture {
 
+// Records are the bytes of a file, and C's functions fill their names.
+// NOLINTBEGIN(modernize-avoid-c-arrays)
+
 inline constexpr char kMagic[8] = {'W', 'E', 'F', 'T', 'C', 'A', 'P', '1'};
 inline constexpr const char* kFileSuffix = ".weftcap";
 inline constexpr std::uint32_t kBlockMagic = 0x4b4c4257;          // "WBLK"
@@ -272,5 +275,7 @@ static_assert(kIsRecord<SessionRecord> && kIsRecord<TextRecord> && kIsRecord<Not
               kIsRecord<RangeRecord> && kIsRecord<GraphRecord> && kIsRecord<CommunicatorRecord> &&
               kIsRecord<CollectiveRecord> && kIsRecord<DroppedRecord> && kIsRecord<EndRecord> &&
               kIsRecord<CountersRecord> && kIsRecord<TrafficRecord>);
+
+// NOLINTEND(modernize-avoid-c-arrays)
 
 }  // namespace weft::capture

@@ -11,34 +11,32 @@ namespace {
 using Values = std::vector<double>;
 
 // out[rows, features] = in[rows, columns] * weight[features, columns]^T + bias
-Values linear(const Values& in, std::int64_t columns, const Values& weight, const Values& bias) {
-  const auto features = static_cast<std::int64_t>(bias.size());
-  const auto rows = static_cast<std::int64_t>(in.size()) / columns;
-  Values out(static_cast<std::size_t>(rows * features));
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t f = 0; f < features; ++f) {
+Values linear(const Values& in, std::size_t columns, const Values& weight, const Values& bias) {
+  const std::size_t features = bias.size(), rows = in.size() / columns;
+  Values out(rows * features);
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t f = 0; f < features; ++f) {
       double sum = bias[f];
-      for (std::int64_t c = 0; c < columns; ++c) sum += in[r * columns + c] * weight[f * columns + c];
+      for (std::size_t c = 0; c < columns; ++c) sum += in[r * columns + c] * weight[f * columns + c];
       out[r * features + f] = sum;
     }
   }
   return out;
 }
 
-void linear_backward(const Values& in, std::int64_t columns, const Values& weight, const Values& gradient,
+void linear_backward(const Values& in, std::size_t columns, const Values& weight, const Values& gradient,
                      const std::string& name, Numbers& results, Values& in_gradient) {
-  const auto features = static_cast<std::int64_t>(weight.size()) / columns;
-  const auto rows = static_cast<std::int64_t>(in.size()) / columns;
+  const std::size_t features = weight.size() / columns, rows = in.size() / columns;
   Values& of_weight = results[name + ".weight.grad"];
   Values& of_bias = results[name + ".bias.grad"];
   of_weight.assign(weight.size(), 0);
-  of_bias.assign(static_cast<std::size_t>(features), 0);
+  of_bias.assign(features, 0);
   in_gradient.resize(in.size(), 0);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t f = 0; f < features; ++f) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t f = 0; f < features; ++f) {
       const double g = gradient[r * features + f];
       of_bias[f] += g;
-      for (std::int64_t c = 0; c < columns; ++c) {
+      for (std::size_t c = 0; c < columns; ++c) {
         of_weight[f * columns + c] += g * in[r * columns + c];
         in_gradient[r * columns + c] += g * weight[f * columns + c];
       }
@@ -72,9 +70,10 @@ Numbers random_operands(const AttentionGeometry& g, std::uint64_t seed) {
 }
 
 Numbers reference_attention(const AttentionGeometry& g, const Numbers& operands) {
-  const std::int64_t hidden = g.heads * g.head_size;
-  const std::int64_t of_keys = g.key_heads * g.head_size;
-  const std::int64_t d = g.head_size;
+  const auto tokens = static_cast<std::size_t>(g.tokens), batch = static_cast<std::size_t>(g.batch);
+  const auto heads = static_cast<std::size_t>(g.heads), key_heads = static_cast<std::size_t>(g.key_heads);
+  const auto d = static_cast<std::size_t>(g.head_size);
+  const std::size_t hidden = heads * d, of_keys = key_heads * d;
   const Values& x = operands.at("input");
   const auto project = [&](const std::string& name) {
     return linear(x, hidden, operands.at(name + ".weight"), operands.at(name + ".bias"));
@@ -86,27 +85,27 @@ Numbers reference_attention(const AttentionGeometry& g, const Numbers& operands)
   Values context(q.size(), 0), dq(q.size(), 0), dk(k.size(), 0), dv(v.size(), 0);
   Numbers results;
   // Row (t, b) of a matrix with `width` columns, from head h on.
-  const auto at = [&](std::int64_t t, std::int64_t b, std::int64_t width, std::int64_t h) {
-    return (t * g.batch + b) * width + h * d;
+  const auto at = [&](std::size_t t, std::size_t b, std::size_t width, std::size_t h) {
+    return (t * batch + b) * width + h * d;
   };
   std::vector<Values> probabilities;
-  for (std::int64_t b = 0; b < g.batch; ++b) {
-    for (std::int64_t h = 0; h < g.heads; ++h) {
-      const std::int64_t kh = h / (g.heads / g.key_heads);
-      Values p(static_cast<std::size_t>(g.tokens * g.tokens), 0);
-      for (std::int64_t i = 0; i < g.tokens; ++i) {
-        const std::int64_t seen = g.causal ? i + 1 : g.tokens;
+  for (std::size_t b = 0; b < batch; ++b) {
+    for (std::size_t h = 0; h < heads; ++h) {
+      const std::size_t kh = h / (heads / key_heads);
+      Values p(tokens * tokens, 0);
+      for (std::size_t i = 0; i < tokens; ++i) {
+        const std::size_t seen = g.causal ? i + 1 : tokens;
         double sum = 0;
-        for (std::int64_t j = 0; j < seen; ++j) {
+        for (std::size_t j = 0; j < seen; ++j) {
           double score = 0;
-          for (std::int64_t c = 0; c < d; ++c) score += q[at(i, b, hidden, h) + c] * k[at(j, b, of_keys, kh) + c];
-          p[i * g.tokens + j] = std::exp(scale * score);
-          sum += p[i * g.tokens + j];
+          for (std::size_t c = 0; c < d; ++c) score += q[at(i, b, hidden, h) + c] * k[at(j, b, of_keys, kh) + c];
+          p[i * tokens + j] = std::exp(scale * score);
+          sum += p[i * tokens + j];
         }
-        for (std::int64_t j = 0; j < seen; ++j) {
-          p[i * g.tokens + j] /= sum;
-          for (std::int64_t c = 0; c < d; ++c) {
-            context[at(i, b, hidden, h) + c] += p[i * g.tokens + j] * v[at(j, b, of_keys, kh) + c];
+        for (std::size_t j = 0; j < seen; ++j) {
+          p[i * tokens + j] /= sum;
+          for (std::size_t c = 0; c < d; ++c) {
+            context[at(i, b, hidden, h) + c] += p[i * tokens + j] * v[at(j, b, of_keys, kh) + c];
           }
         }
       }
@@ -117,23 +116,23 @@ Numbers reference_attention(const AttentionGeometry& g, const Numbers& operands)
   Values dcontext;
   linear_backward(context, hidden, operands.at("output.weight"), operands.at("output_gradient"), "output", results,
                   dcontext);
-  for (std::int64_t b = 0; b < g.batch; ++b) {
-    for (std::int64_t h = 0; h < g.heads; ++h) {
-      const std::int64_t kh = h / (g.heads / g.key_heads);
-      const Values& p = probabilities[static_cast<std::size_t>(b * g.heads + h)];
-      for (std::int64_t i = 0; i < g.tokens; ++i) {
-        Values dp(static_cast<std::size_t>(g.tokens), 0);
+  for (std::size_t b = 0; b < batch; ++b) {
+    for (std::size_t h = 0; h < heads; ++h) {
+      const std::size_t kh = h / (heads / key_heads);
+      const Values& p = probabilities[b * heads + h];
+      for (std::size_t i = 0; i < tokens; ++i) {
+        Values dp(tokens, 0);
         double weighted = 0;
-        for (std::int64_t j = 0; j < g.tokens; ++j) {
-          for (std::int64_t c = 0; c < d; ++c) {
+        for (std::size_t j = 0; j < tokens; ++j) {
+          for (std::size_t c = 0; c < d; ++c) {
             dp[j] += dcontext[at(i, b, hidden, h) + c] * v[at(j, b, of_keys, kh) + c];
-            dv[at(j, b, of_keys, kh) + c] += p[i * g.tokens + j] * dcontext[at(i, b, hidden, h) + c];
+            dv[at(j, b, of_keys, kh) + c] += p[i * tokens + j] * dcontext[at(i, b, hidden, h) + c];
           }
-          weighted += dp[j] * p[i * g.tokens + j];
+          weighted += dp[j] * p[i * tokens + j];
         }
-        for (std::int64_t j = 0; j < g.tokens; ++j) {
-          const double ds = scale * p[i * g.tokens + j] * (dp[j] - weighted);
-          for (std::int64_t c = 0; c < d; ++c) {
+        for (std::size_t j = 0; j < tokens; ++j) {
+          const double ds = scale * p[i * tokens + j] * (dp[j] - weighted);
+          for (std::size_t c = 0; c < d; ++c) {
             dq[at(i, b, hidden, h) + c] += ds * k[at(j, b, of_keys, kh) + c];
             dk[at(j, b, of_keys, kh) + c] += ds * q[at(i, b, hidden, h) + c];
           }

@@ -168,7 +168,7 @@ void validate(const TimeAxis& axis, bool allow_idle) {
   const SampleSplit& split = axis.split;
   if (split.scheme != SampleScheme::whole && split.scheme != SampleScheme::spatial) {
     throw InputError("", "/scheme/name",
-                     "expected \"data_parallel\" or \"spatial\" for convolutions along time, got one of attention");
+                     R"(expected "data_parallel" or "spatial" for convolutions along time, got one of attention)");
   }
   const std::int64_t gpus = split.size();
   if (!allow_idle && gpus > 1 && (gpus - 1) * axis.own_steps() >= axis.steps) {

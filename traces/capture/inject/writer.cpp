@@ -1,7 +1,6 @@
 #include "traces/capture/inject/writer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -9,14 +8,7 @@
 
 namespace weft::capture {
 
-namespace {
-
-// What a killed program loses at most, of records that were complete.
-constexpr auto kPeriod = std::chrono::seconds(1);
-
-}  // namespace
-
-Writer::Writer(int descriptor) : file_(descriptor) {
+Writer::Writer(int descriptor, std::chrono::milliseconds period) : file_(descriptor), period_(period) {
   buffers_.reserve(kMostBuffers);
   free_.reserve(kMostBuffers);
   pending_.reserve(kPendingBytes);
@@ -137,7 +129,7 @@ void Writer::sample(std::unique_lock<std::mutex>& lock, bool last) {
 
 void Writer::run() {
   std::unique_lock lock(mutex_);
-  auto next_flush = std::chrono::steady_clock::now() + kPeriod;
+  auto next_flush = std::chrono::steady_clock::now() + period_;
   while (!stop_) {
     work_.wait_until(lock, next_flush,
                      [&] { return stop_ || woken_ || filled_count_ > 0 || pending_.size() > kPendingBytes / 2; });
@@ -152,7 +144,7 @@ void Writer::run() {
       lock.unlock();
       file_.flush();
       lock.lock();
-      next_flush = std::chrono::steady_clock::now() + kPeriod;
+      next_flush = std::chrono::steady_clock::now() + period_;
     }
     write_pending(lock);
   }

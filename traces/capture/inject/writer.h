@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -19,23 +20,26 @@ inline constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMostBuffers = 64;
 // Records of the program's threads (NCCL, graphs) until the writer takes them.
 inline constexpr std::size_t kPendingBytes = std::size_t{256} << 10;
+// What a killed program loses at most, of records that were complete.
+inline constexpr std::chrono::milliseconds kWriterPeriod{1000};
 
 // What the writer needs of CUPTI; tests bring their own.
 struct ActivitySource {
   // Turns the records in a filled buffer into records of the file.
   void (*convert)(const std::uint8_t* buffer, std::size_t valid_bytes, RecordFile& file) = nullptr;
-  // Asks for what is complete; called once a second.
+  // Asks for what is complete; called once a period.
   void (*flush)() = nullptr;
   // Records lost since the last call.
   std::uint64_t (*dropped)() = nullptr;
-  // Writes records of its own: once a second, soon after a wake(), and, `last`, before the end.
+  // Writes records of its own: once a period, soon after a wake(), and, `last`, before the end.
   void (*sample)(RecordFile& file, bool last) = nullptr;
 };
 
 // Memory is bounded: what does not fit is lost and counted, never waited for.
 class Writer {
  public:
-  explicit Writer(int descriptor);
+  // `period`: how often it asks its source and writes what there is.
+  explicit Writer(int descriptor, std::chrono::milliseconds period = kWriterPeriod);
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -48,7 +52,7 @@ class Writer {
   // `buffer` is from take_buffer(). Without valid bytes it is only given back.
   void give_buffer(std::uint8_t* buffer, std::size_t valid_bytes);
 
-  // Any thread: `sample` has work that should not wait for its second.
+  // Any thread: `sample` has work that should not wait for its period.
   void wake();
 
   // Any thread.
@@ -83,6 +87,7 @@ class Writer {
   void write_pending(std::unique_lock<std::mutex>& lock);
 
   RecordFile file_;
+  const std::chrono::milliseconds period_;
   ActivitySource source_;
   std::mutex mutex_;
   std::condition_variable work_, room_;
