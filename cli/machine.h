@@ -27,9 +27,9 @@ class Machine {
   // which they do not reach each other.
   // Routers sum for `aggregation_groups`; `seed` says which packets get lost, if any do.
   // `folded_gpus`: the GPUs of `work` stand for so many: one for all behind switches of one level, or one or those of
-  // the first nodes for all of a cluster, or of the first branch for all of a fat tree; GPU g then for those of which the number modulo all of `work` is g. 0: each
-  // GPU is there.
-  // A multicast with the number of one of `groups` goes to its GPUs on the sender's node.
+  // the first nodes for all of a cluster, or of the first branch for all of a fat tree; GPU g then for those of which
+  // the number modulo all of `work` is g. 0: each GPU is there. A multicast with the number of one of `groups` goes to
+  // its GPUs on the sender's node.
   Machine(SystemSpec system, const std::vector<GpuWork>& work, std::vector<MulticastGroup> multicast_groups = {},
           CarriedValues values = {}, std::vector<AggregationGroup> aggregation_groups = {}, std::uint64_t seed = 1,
           std::uint32_t folded_gpus = 0);

@@ -11,6 +11,7 @@ namespace weft {
 void Gpu::enter_phase(std::uint32_t index) {
   Agent& agent = agents_[index];
   const Phase& phase = agent.phase;
+  agent.entered = now();
   agent.rounds = phase.rounds;
   agent.stages = phase.stages;
   agent.load_count = phase.load_count;

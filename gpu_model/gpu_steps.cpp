@@ -13,7 +13,7 @@ bool Gpu::stepping(std::vector<CollectiveSteps>& found) const {
     if (agent.finished || !running_[agent.kernel].communication) continue;
     if (agent.cursor == nullptr) return false;
     const double in_phase = static_cast<double>(agent.load_round) / std::max(1U, agent.rounds);
-    found.push_back({i, agent.phase_index + in_phase});
+    found.push_back({i, agent.phase_index + in_phase, agent.phase_index, clock_.to_time(agent.entered)});
   }
   return true;
 }

@@ -56,7 +56,9 @@ struct KernelLedger {
 // How many phases a group of warps of a collective has been through.
 struct CollectiveSteps {
   std::uint32_t agent = 0;
-  double phases = 0;  // the one that it is in counts in part
+  double phases = 0;        // the one that it is in counts in part
+  std::uint32_t phase = 0;  // that it is in,
+  Time entered;             // since then
 };
 // How far a kernel is.
 struct KernelWork {

@@ -136,6 +136,7 @@ PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, std::ui
   repeats.period = period;
   repeats.turns = alike / period;
   for (std::uint32_t i = 0; i < period; ++i) {
+    repeats.kind += seen[i];
     repeats.even = repeats.even && move_the_same(first[i], first[0]);
     note_counts(first[i], repeats);
     note_waits(first[i], first[i + period], repeats);

@@ -16,6 +16,7 @@ inline constexpr std::uint32_t kLongestTurn = 64;
 struct PhaseRepeats {
   std::uint32_t period = 0;        // phases of a turn; 0: nothing is repeated
   std::uint64_t turns = 0;         // whole ones ahead that are alike
+  std::uint64_t kind = 0;          // what its phases do, whichever of them comes first
   bool even = true;                // its phases move as much each, and differ in addresses and flags only
   std::uint64_t remote_lines = 0;  // of a turn, that go to other GPUs or come from there
   // In a turn, flags of other GPUs or the own one count so far...

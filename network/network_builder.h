@@ -27,8 +27,8 @@ class NetworkBuilder {
     std::uint8_t terminal_class = 0, link_class = 0;
     std::uint32_t terminal_lanes = 1, lanes = 1;
     std::uint32_t all = 0;  // places that there would be; those that are not are below other ports of the roots
-    TreeLayout layout;  // how GPUs find their terminals
-    std::string key;    // of the spec, for errors
+    TreeLayout layout;      // how GPUs find their terminals
+    std::string key;        // of the spec, for errors
   };
   void add_tree(TreeParts parts);
 

@@ -69,8 +69,9 @@ struct RoutingSpec {
 struct TreeSpec {
   std::uint32_t levels = 2;            // of switches: 2 or 3
   std::uint32_t radix = 0;             // ports of a switch
-  std::uint32_t oversubscription = 1;  // of leaf switches: ports down over ports up
+  std::uint32_t oversubscription = 1;  // of leaf switches: ports down (leaf_down) over ports up
   bool rails = false;                  // clusters: NIC r of all nodes on the leaf switches of rail r
+  [[nodiscard]] std::uint32_t leaf_down() const { return radix / (oversubscription + 1) * oversubscription; }
 };
 
 struct DragonflySpec {

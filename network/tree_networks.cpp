@@ -5,15 +5,9 @@
 
 namespace weft {
 
-namespace {
-std::uint32_t ports_down(const TreeSpec& tree) {  // of a leaf
-  return tree.radix / (tree.oversubscription + 1) * tree.oversubscription;
-}
-}  // namespace
-
 std::uint32_t gpus_of_branch(const NetworkSpec& spec) {
   if (spec.topology != TopologyKind::fat_tree || spec.cluster) return 0;
-  return spec.tree.levels == 2 ? ports_down(spec.tree) : ports_down(spec.tree) * (spec.tree.radix / 2);
+  return spec.tree.levels == 2 ? spec.tree.leaf_down() : spec.tree.leaf_down() * (spec.tree.radix / 2);
 }
 
 // Two levels: each leaf switch has a link to each spine. Three: pods of leaves and middle switches, and roots of which
@@ -30,7 +24,7 @@ void NetworkBuilder::add_tree(TreeParts parts) {
   }
   TreeLayout tree = parts.layout;
   tree.levels = spec.levels;
-  tree.leaf_down = ports_down(spec);
+  tree.leaf_down = spec.leaf_down();
   tree.leaf_up = spec.radix - tree.leaf_down;
   tree.pod_leaves = spec.radix / 2;
   tree.pod_up = spec.radix - tree.pod_leaves;
@@ -138,7 +132,7 @@ void NetworkBuilder::add_cluster() {
   parts.layout.gpus_per_node = cluster.gpus_per_node;
   parts.layout.terminals_per_node = cluster.nics_per_node;
   if (cluster.tree.rails) {
-    const std::uint32_t down = ports_down(cluster.tree);
+    const std::uint32_t down = cluster.tree.leaf_down();
     if (down == 0) refuse("cluster/tree/radix", "expected ports down, got none");
     parts.layout.rail_places = (nodes + down - 1) / down * down;
     parts.terminals.assign(std::size_t{cluster.nics_per_node} * parts.layout.rail_places, kNone);

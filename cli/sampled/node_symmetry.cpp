@@ -12,11 +12,6 @@ constexpr std::size_t kEnoughPairs = 8;
 // So many GPUs of a tree meet by chance as all do; fewer are in step, which holds them up (docs/validation.md).
 constexpr std::uint32_t kEnoughOfTree = 64;
 
-// Of a leaf switch.
-std::uint32_t ports_down(const TreeSpec& tree) {
-  return tree.radix / (tree.oversubscription + 1) * tree.oversubscription;
-}
-
 }  // namespace
 
 std::string why_places_differ(const NetworkSpec& network, std::uint32_t gpus) {
@@ -78,7 +73,7 @@ std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, st
 bool nodes_share_leaf(const NetworkSpec& network, std::uint32_t gpus) {
   const ClusterSpec& cluster = *network.cluster;
   const std::uint32_t nodes = gpus / cluster.gpus_per_node;
-  return (cluster.tree.rails ? nodes : nodes * cluster.nics_per_node) <= ports_down(cluster.tree);
+  return (cluster.tree.rails ? nodes : nodes * cluster.nics_per_node) <= cluster.tree.leaf_down();
 }
 
 std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, const FoldedRanks& folded) {
@@ -88,7 +83,7 @@ std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, con
   const bool one_leaf = nodes_share_leaf(network, gpus);
   if (folded.changes_place && cluster.tree.rails) {
     const std::uint32_t nodes = gpus / cluster.gpus_per_node;
-    if (!one_leaf || 2 * nodes > cluster.tree.radix - ports_down(cluster.tree))
+    if (!one_leaf || 2 * nodes > cluster.tree.radix - cluster.tree.leaf_down())
       return "rails meet in spine switches that many nodes share";
     if (folded.many_pairs && folded.kernels.size() < kEnoughPairs) return "packets of many GPUs meet before a NIC";
     return "";

@@ -100,6 +100,7 @@ void SteadySteps::look(Time now, const TouchElsewhere& elsewhere) {
     marks_.clear();
     wave_marks_.clear();
     most_ = kFewest;
+    left_out_ = {};
     if (!found) return;
   }
   if (look(marks_, *found, false, elsewhere)) return;
@@ -195,35 +196,18 @@ bool SteadySteps::flags_agree(const Mark& at, const std::vector<PhaseRepeats>& r
   return true;
 }
 
-// None: some warps went on faster than others. They then fill what lies between them, and it does not stay so.
-std::optional<double> SteadySteps::turns_between(const Mark& from, const Mark& to,
-                                                 const std::vector<PhaseRepeats>& repeats) {
-  double least = std::numeric_limits<double>::max();
-  double most = 0;
-  double sum = 0;
-  std::uint32_t shortest = kLongestTurn;
-  for (std::size_t i = 0; i < repeats.size(); ++i) {
-    const double turns = (to.warps[i].at.phases - from.warps[i].at.phases) / repeats[i].period;
-    least = std::min(least, turns);
-    most = std::max(most, turns);
-    sum += turns;
-    shortest = std::min(shortest, repeats[i].period);
-  }
-  const double mean = sum / static_cast<double>(repeats.size());
-  // Who waits stands at the beginning of a phase.
-  if (most - least > 2 * WaveSkip::kSettled * mean + 2.0 / shortest) return std::nullopt;
-  return mean;
-}
-
 std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(const Mark& from, const Mark& now) {
   Ahead ahead{.repeats = repeats(from, now)};
   if (ahead.repeats.empty() || !flags_agree(now, ahead.repeats)) return std::nullopt;
   ahead.turns = ahead.repeats.front().turns;
-  const std::optional<double> watched = turns_between(from, now, ahead.repeats);
-  if (!watched || static_cast<double>(ahead.turns) < *watched) return std::nullopt;
+  const std::optional<double> turn =
+      turn_between(from.warps, now.warps, to_seconds(now.when - from.when), ahead.repeats);
+  if (!turn) return std::nullopt;
+  const double watched = to_seconds(now.when - from.when) / *turn;
+  if (static_cast<double>(ahead.turns) < watched) return std::nullopt;
   // Where a turn has phases of several kinds, each window has to have them all.
-  if (*watched < 2 && !std::ranges::all_of(ahead.repeats, &PhaseRepeats::even)) return std::nullopt;
-  ahead.turn = to_seconds(now.when - from.when) / *watched;
+  if (watched < 2 && !std::ranges::all_of(ahead.repeats, &PhaseRepeats::even)) return std::nullopt;
+  ahead.turn = *turn;
   ahead.time = static_cast<double>(ahead.turns) * ahead.turn;
   return ahead;
 }
@@ -249,10 +233,22 @@ bool SteadySteps::fit(const Mark& from, const Mark& now, bool waves, Ahead& ahea
   return ahead.turns > 0;
 }
 
+// Ranks drift apart over many steps, and get slower by it; what is left out holds that up. So all that was left out
+// goes at the pace that was found last.
+double SteadySteps::settle(const Ahead& ahead) {
+  const std::uint64_t kind = ahead.repeats.front().kind;
+  if (kind != left_out_.kind) left_out_ = {.kind = kind};
+  left_out_.turns += static_cast<double>(ahead.turns);
+  const double time = std::max(ahead.time / 2, left_out_.turns * ahead.turn - left_out_.time);
+  left_out_.time += time;
+  return time;
+}
+
 bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, bool waves,
                             const TouchElsewhere& elsewhere) {
   std::optional<Ahead> ahead = phases(from, now) > 0 ? collectives_ahead(from, now) : Ahead();
   if (!ahead || !fit(from, now, waves, *ahead)) return false;
+  if (now.kernels.empty()) ahead->time = settle(*ahead);
   const std::uint64_t turns = ahead->turns;
   const std::uint64_t parts = now.kernels.empty() ? 1 : kParts;
   std::uint64_t remote_lines = 0;

@@ -10,6 +10,7 @@
 
 #include "cli/machine.h"
 #include "cli/sampled/steady_kernels.h"
+#include "cli/sampled/steady_turns.h"
 
 namespace weft {
 
@@ -25,10 +26,7 @@ class SteadySteps {
   [[nodiscard]] SubCycle uncertainty() const { return uncertainty_; }
 
  private:
-  struct Warps {
-    std::uint32_t gpu = 0;
-    CollectiveSteps at;
-  };
+  using Warps = SteppingWarps;
   struct Mark {
     Time when;  // with what was left out
     std::vector<Warps> warps;
@@ -43,8 +41,6 @@ class SteadySteps {
   [[nodiscard]] bool flags_agree(const Mark& at, const std::vector<PhaseRepeats>& repeats);
   template <class Visit>
   void for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const;
-  [[nodiscard]] static std::optional<double> turns_between(const Mark& from, const Mark& to,
-                                                           const std::vector<PhaseRepeats>& repeats);
   // What comes next when all has gone on as between these marks: turns of collectives, and for how long.
   struct Ahead {
     std::vector<PhaseRepeats> repeats;  // by warps; none: collectives wait, or there are none
@@ -56,6 +52,8 @@ class SteadySteps {
   bool look(Marks& marks, const Mark& found, bool waves, const TouchElsewhere& elsewhere);
   std::optional<Ahead> collectives_ahead(const Mark& from, const Mark& now);
   [[nodiscard]] bool fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead);
+  // Seconds for the turns ahead, and what those before them took too little or too much.
+  [[nodiscard]] double settle(const Ahead& ahead);
   // The windows between these marks agree but for `scatter`. False: there is nothing to leave out.
   bool leave_out(const Mark& from, const Mark& now, double scatter, bool waves, const TouchElsewhere& elsewhere);
 
@@ -67,6 +65,12 @@ class SteadySteps {
   Marks marks_;
   Marks wave_marks_;       // of windows in which kernels had whole waves
   double most_ = kFewest;  // windows that are left out at once
+  // Of collectives alone, turns of one kind so far, and the time that was given to them.
+  struct LeftOut {
+    std::uint64_t kind = 0;
+    double turns = 0;
+    double time = 0;  // seconds
+  } left_out_;
   SubCycle uncertainty_ = 0;
 };
 

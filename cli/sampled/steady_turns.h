@@ -1,0 +1,26 @@
+// The pace at which groups of warps repeat their turns, from where they were before and after a window.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "gpu_model/gpu_work.h"
+#include "gpu_model/phase_repeats.h"
+
+namespace weft {
+
+struct SteppingWarps {
+  std::uint32_t gpu = 0;
+  CollectiveSteps at;
+};
+
+// A turn in seconds, of a window of so many seconds; all by warps. Where all groups do alike, and the one that was
+// furthest behind is slower than their mean by more than chance, its turn: those ahead go faster until what lies
+// between is full, then at its pace. Else the mean. None: some went on so much faster than others that it does not stay
+// so.
+[[nodiscard]] std::optional<double> turn_between(std::span<const SteppingWarps> from, std::span<const SteppingWarps> to,
+                                                 double window, const std::vector<PhaseRepeats>& repeats);
+
+}  // namespace weft

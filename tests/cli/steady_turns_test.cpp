@@ -1,0 +1,81 @@
+// At what pace collectives go on whose ranks are not equally fast.
+#include "cli/sampled/steady_turns.h"
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+constexpr double kWindow = 80e-6;
+constexpr std::uint32_t kGroups = 16;
+
+// Where a group was after `seconds` that makes a phase in each `phase` of them.
+SteppingWarps at(std::uint32_t group, double seconds, double phase, double ahead = 0) {
+  const double phases = ahead + seconds / phase;
+  const auto whole = static_cast<std::uint32_t>(phases);
+  const double entered = (whole - ahead) * phase;
+  return {group, {group, phases, whole, nanoseconds(entered * 1e9)}};
+}
+
+struct Window {
+  std::vector<SteppingWarps> from, to;
+  std::vector<PhaseRepeats> repeats;
+  [[nodiscard]] std::optional<double> turn() const { return turn_between(from, to, kWindow, repeats); }
+};
+
+// All but the last group make a phase in 8 us, the last one, which is some behind, in `last`.
+Window window(double last, std::uint32_t period = 1) {
+  Window found;
+  for (std::uint32_t g = 0; g < kGroups; ++g) {
+    const bool is_last = g + 1 == kGroups;
+    const double phase = is_last ? last : 8e-6;
+    for (auto* mark : {&found.from, &found.to}) {
+      const double seconds = 160e-6 + (mark == &found.to ? kWindow : 0);
+      mark->push_back(at(g, seconds, phase, is_last ? 0 : 6));
+    }
+    PhaseRepeats repeats;
+    repeats.period = period;
+    repeats.remote_lines = 64 * period;
+    found.repeats.push_back(std::move(repeats));
+  }
+  return found;
+}
+
+TEST(SteadyTurns, GroupsThatAreAsFastGoOnAtTheirPace) { EXPECT_NEAR(*window(8e-6).turn(), 8e-6, 1e-9); }
+
+// They wait for it in the end.
+TEST(SteadyTurns, AllGoAtThePaceOfOneThatIsBehindAndSlower) {
+  EXPECT_NEAR(*window(10e-6).turn(), 10e-6, 1e-9);
+  EXPECT_NEAR(*window(10e-6, 2).turn(), 20e-6, 1e-9);
+}
+
+TEST(SteadyTurns, ALittleSlowerIsChance) { EXPECT_NEAR(*window(8.3e-6).turn(), 8e-6, 0.05e-6); }
+
+TEST(SteadyTurns, OneThatIsBehindAndFasterCatchesUp) { EXPECT_NEAR(*window(7.4e-6).turn(), 8e-6, 0.05e-6); }
+
+// Those that fill slots for others are ahead by that, and are not the same as they are.
+TEST(SteadyTurns, OfDifferentThingsItIsTheMean) {
+  Window of_two = window(10e-6);
+  for (std::uint32_t g = 0; g < kGroups / 2; ++g) of_two.repeats[g].remote_lines = 0;
+  EXPECT_NEAR(*of_two.turn(), 8e-6, 0.15e-6);
+}
+
+// 8 phases in this window are no whole turns of three, of which one may be longer than the others.
+TEST(SteadyTurns, PartsOfUnevenTurnsTellNothing) {
+  Window uneven = window(10e-6, 3);
+  EXPECT_NEAR(*uneven.turn(), 30e-6, 1e-9);
+  for (PhaseRepeats& repeats : uneven.repeats) repeats.even = false;
+  EXPECT_NEAR(*uneven.turn(), 24e-6, 0.5e-6);
+}
+
+// The phase that it was in began long before the window.
+TEST(SteadyTurns, WhatWasBeforeTheWindowDoesNotCount) {
+  Window began = window(8e-6);
+  began.from.back().at.entered -= nanoseconds(30e3);
+  EXPECT_NEAR(*began.turn(), 8e-6, 0.05e-6);
+}
+
+TEST(SteadyTurns, MuchFasterOnesDoNotStaySo) { EXPECT_FALSE(window(16e-6).turn()); }
+
+}  // namespace
+}  // namespace weft
