@@ -16,8 +16,12 @@ bool shorter_upwards(std::uint32_t from, std::uint32_t to, std::uint32_t size, s
 
 Grid::Grid(const Topology& topology, std::vector<std::uint32_t> dimensions, bool wraps, std::uint32_t first_router,
            std::uint32_t first_gpu)
-    : sizes_(std::move(dimensions)), wraps_(wraps), first_router_(first_router), first_gpu_(first_gpu) {
-  const std::size_t n = sizes_.size();
+    : sizes_(std::move(dimensions)),
+      dimensions_(sizes_.size()),
+      wraps_(wraps),
+      first_router_(first_router),
+      first_gpu_(first_gpu) {
+  const std::size_t n = dimensions_;
   std::uint32_t routers = 1;
   for (const std::uint32_t k : sizes_) routers *= k;
   coordinates_.resize(routers * n);
@@ -60,16 +64,18 @@ Hops GridRouting::next(std::uint32_t node, std::uint32_t, const Packet& packet) 
   while (here[d] == there[d]) ++d;
   const std::uint32_t c = here[d];
   const std::uint32_t t = there[d];
-  const auto by_address = static_cast<std::uint8_t>((packet.line ^ packet.source) & 1U);
   if (!grid_.wraps()) return one_port(grid_.port(router, d, t > c));
-  if (grid_.size(d) == 2) return one_port(grid_.port(router, d, t > c), by_address);
-  const bool up = shorter_upwards(c, t, grid_.size(d), router + c);
+  const auto by_address = static_cast<std::uint8_t>((packet.line ^ packet.source) & 1U);
+  const std::uint32_t size = grid_.size(d);
+  if (size == 2) return one_port(grid_.port(router, d, t > c), by_address);
+  const bool up = shorter_upwards(c, t, size, router + c);
   const std::uint32_t s = grid_.at(grid_.router_of_gpu(origin_of(packet)))[d];
-  const bool will_cross = up ? t < c : t > c;
-  const bool has_crossed = up ? c < s : c > s;
   std::uint8_t vc_class = by_address;
-  if (will_cross) vc_class = 0;
-  if (!will_cross && has_crossed) vc_class = 1;
+  if ((t > c) != up) {  // it will cross the dateline
+    vc_class = 0;
+  } else if (up ? c < s : c > s) {  // it has
+    vc_class = 1;
+  }
   return one_port(grid_.port(router, d, up), vc_class);
 }
 

@@ -15,21 +15,22 @@ class Grid {
   Grid(const Topology& topology, std::vector<std::uint32_t> dimensions, bool wraps, std::uint32_t first_router,
        std::uint32_t first_gpu);
 
-  [[nodiscard]] std::size_t dimensions() const { return sizes_.size(); }
+  [[nodiscard]] std::size_t dimensions() const { return dimensions_; }
   [[nodiscard]] std::uint32_t size(std::size_t dimension) const { return sizes_[dimension]; }
   [[nodiscard]] bool wraps() const { return wraps_; }
   [[nodiscard]] std::uint32_t routers() const { return static_cast<std::uint32_t>(gpu_ports_.size()); }
   [[nodiscard]] std::uint32_t router_of_node(std::uint32_t node) const { return node - first_router_; }
   [[nodiscard]] std::uint32_t router_of_gpu(std::uint32_t gpu) const { return gpu - first_gpu_; }
   // Of a router: its place in each dimension.
-  [[nodiscard]] const std::uint16_t* at(std::uint32_t router) const { return &coordinates_[router * sizes_.size()]; }
+  [[nodiscard]] const std::uint16_t* at(std::uint32_t router) const { return &coordinates_[router * dimensions()]; }
   [[nodiscard]] std::uint16_t gpu_port(std::uint32_t router) const { return gpu_ports_[router]; }
   [[nodiscard]] std::uint16_t port(std::uint32_t router, std::size_t dimension, bool up) const {
-    return ports_[(router * sizes_.size() + dimension) * 2 + (up ? 1 : 0)];
+    return ports_[(router * dimensions_ + dimension) * 2 + (up ? 1 : 0)];
   }
 
  private:
   std::vector<std::uint32_t> sizes_;
+  std::size_t dimensions_;
   bool wraps_;
   std::uint32_t first_router_;
   std::uint32_t first_gpu_;

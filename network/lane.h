@@ -63,7 +63,7 @@ struct LaneStatistics {
     ++packets;
   }
   // The most busy time in one kStatisticsPeriod.
-  [[nodiscard]] Time busiest() const { return std::max(busiest_before_, busy - busy_before_period_); }
+  [[nodiscard]] Time busiest() const { return later(busiest_before_, busy - busy_before_period_); }
   // What `load` does not have yet.
   void count_open_bin(TimeBins& load) const {
     if (bin_end_ > Time(0)) load.add(bin_end_ / kShortestTimeBin - 1, (busy - busy_before_bin_).count());
@@ -109,7 +109,7 @@ class CreditCounter {
       ++ready_;
       return;
     }
-    latest_ = std::max(latest_, when);
+    latest_ = later(latest_, when);
     put(when, limit, times);
   }
   void put(Time when, std::uint32_t limit, std::vector<Time>& times) {

@@ -48,7 +48,7 @@ class Router final : public Chip {
   [[nodiscard]] const LaneStatistics& statistics(std::uint32_t port, std::uint32_t lane) const {
     return outputs_[first_lane_[port] + lane].statistics;
   }
-  [[nodiscard]] bool holds_packets() const { return held_ > 0; }
+  [[nodiscard]] bool holds_packets() const { return free_slots_.size() != slots_.size(); }
   // Null: it does not sum.
   [[nodiscard]] const Aggregator* aggregator() const { return trees_.aggregator.get(); }
   // Payload of packets of trees that it sent, less that of those that came: what copies added and sums and losses took.
@@ -76,26 +76,27 @@ class Router final : public Chip {
     std::uint32_t next = kNone;
     std::uint32_t queue = 0;
     std::uint32_t output = 0;
-    std::uint32_t vc = 0;  // out
+    std::uint32_t credit = 0;  // that it needs: a place in credits_, by its lane and virtual channel out
   };
   // Of a lane in and a virtual channel.
   struct Queue {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
-    std::uint32_t credit = 0;  // that its head needs: a place in credits_
+    std::uint32_t credit = 0;  // that its head needs
     std::uint16_t port = 0;
-    std::uint8_t lane = 0;
-    std::uint8_t vc = 0;
-    Wire<Credit>* credits = nullptr;  // to who fills it
-    Time latency;                     // of that wire
+    Wire<Credit>* credits = nullptr;  // to who fills it; null: this router itself
+    Credit place;                     // that is given back there; `when`: the latency of that wire
   };
-  struct Output {
+  // What a packet touches on its way out: two cache lines of the host.
+  struct alignas(64) Output {
     Time free;
     std::int64_t serve_at = -1;  // tick of the event that serves it next; -1: none
     std::uint32_t last = 0;      // queue served last
     std::uint32_t waiting = 0;   // packets in queues that will leave by it
     const LinkTiming* timing = nullptr;
     LinkWires* wires = nullptr;
+    Time latency;  // of the link
+    std::uint32_t credits = 0;
     std::uint16_t port = 0;
     std::uint8_t lane = 0;
     bool terminal = false;
@@ -115,16 +116,18 @@ class Router final : public Chip {
   [[nodiscard]] std::uint32_t live_lane(std::uint32_t port, std::uint32_t turn) const;
   // By its lane in: places of a queue, and of credits of a lane out.
   [[nodiscard]] std::uint32_t place(std::uint32_t lane, std::uint32_t vc) const { return (lane << vc_shift_) + vc; }
-  [[nodiscard]] std::uint32_t lane_of(std::uint32_t queue) const { return queue >> vc_shift_; }
-  bool send_at_once(std::uint32_t slot);
+  [[nodiscard]] std::uint32_t lane_of(std::uint32_t place) const { return place >> vc_shift_; }
+  [[nodiscard]] std::uint32_t vc_of(std::uint32_t place) const { return place & ((1U << vc_shift_) - 1); }
   void serve(std::uint32_t output);
   void serve_at(std::uint32_t output, Time when);
   [[nodiscard]] Grant arbitrate(std::uint32_t output) const;
   bool consider(std::uint32_t queue, Time soon, Grant& grant, Time& oldest) const;
   void request(std::uint32_t queue, const Slot& head);
   void send(std::uint32_t output, std::uint32_t queue, Time from);
+  void transmit(Output& out, std::uint32_t slot, std::uint32_t queue, Time from);
   [[nodiscard]] Time now() const { return Time(wheel_.now() << kTickShift); }
   std::uint32_t take_slot(const Packet& packet, std::uint32_t queue);
+  void free_slot(std::uint32_t slot) { free_slots_.push_back(slot); }
   void enqueue(std::uint32_t slot);
 
   // router_aggregation.cpp: packets of trees
@@ -147,6 +150,7 @@ class Router final : public Chip {
   std::uint32_t node_;
   std::uint32_t vc_shift_;  // a lane has 2^shift places for virtual channels: class * kVirtualChannels + message class
   std::uint32_t classes_;
+  Time passage_;             // latency, and what rounds up to the tick
   std::uint32_t words_ = 0;  // of a request mask
   const Routing* routing_;
   std::vector<RouterPort> ports_;
@@ -173,7 +177,6 @@ class Router final : public Chip {
   std::int64_t lost_ = 0;
   std::uint64_t tree_packets_ = 0;  // that came
   std::uint32_t turn_ = 0;          // of spray
-  std::uint32_t held_ = 0;
 };
 
 }  // namespace weft

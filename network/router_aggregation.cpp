@@ -24,8 +24,7 @@ bool Router::taken_by_tree(std::uint32_t index) {
   Slot& slot = slots_[index];
   if (slot.queue == kNone) {  // a sum that has become complete here
     const Packet sum = slot.packet;
-    --held_;
-    free_slots_.push_back(index);
+    free_slot(index);
     sum_came(sum);
     return true;
   }
@@ -36,11 +35,11 @@ bool Router::taken_by_tree(std::uint32_t index) {
     leave_queue(index);
     return true;
   }
-  const TreePlace& place = trees_.places[slot.packet.destination];
+  const TreePlace& tree = trees_.places[slot.packet.destination];
   const bool up = slot.packet.kind == PacketKind::contribution;
-  if (place.contributors == 0 && (up || place.below.size() == 1)) {
-    slot.output = tree_output(slot.packet, up ? *place.above : place.below.front());
-    slot.vc = tree_vc(slot.packet);
+  if (tree.contributors == 0 && (up || tree.below.size() == 1)) {
+    slot.output = tree_output(slot.packet, up ? *tree.above : tree.below.front());
+    slot.credit = place(slot.output, tree_vc(slot.packet));
     return false;
   }
   if (up) {
@@ -81,7 +80,7 @@ void Router::contribution_came(std::uint32_t index) {
       return;
     }
     case As::asks_above:
-      send_up(std::max(what.when, now()));
+      send_up(later(what.when, now()));
       return;
     case As::asks_for_sum: {
       Packet sum = packet;
@@ -129,7 +128,7 @@ void Router::pass_on(const Packet& packet, std::uint32_t port, Time when) {
   const std::uint32_t lane = static_cast<std::uint32_t>(outputs_.size()) + output;
   const std::uint32_t index = take_slot(packet, place(lane, tree_vc(packet)));
   slots_[index].output = output;
-  slots_[index].vc = tree_vc(packet);
+  slots_[index].credit = place(output, tree_vc(packet));
   added_bytes_ += packet.payload;
   wheel_.push((when.count() + kTick.count() - 1) >> kTickShift, index);
 }
@@ -138,11 +137,9 @@ void Router::pass_on(const Packet& packet, std::uint32_t port, Time when) {
 void Router::leave_queue(std::uint32_t index) {
   const Slot& slot = slots_[index];
   const Queue& in = queues_[slot.queue];
-  in.credits->send({now() + in.latency, in.lane, static_cast<VirtualChannel>(in.vc % kVirtualChannels),
-                    static_cast<std::uint8_t>(in.vc / kVirtualChannels)});
+  in.credits->send(in.place).when += now();
   added_bytes_ -= slot.packet.payload;
-  --held_;
-  free_slots_.push_back(index);
+  free_slot(index);
 }
 
 }  // namespace weft

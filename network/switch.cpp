@@ -214,7 +214,7 @@ std::uint32_t Switch::hold(const Packet& packet, std::uint32_t port, std::uint32
 void Switch::departed(std::uint32_t place, Time start) {
   if (place == kNoHold) return;
   Hold& held = holds_[place];
-  held.last = std::max(held.last, start);
+  held.last = later(held.last, start);
   if (--held.copies != 0) return;
   give_credit(held.port, held.lane, held.channel, held.last);
   free_holds_.push_back(place);

@@ -224,7 +224,7 @@ void Switch::arm_timeout(std::uint32_t table) {
   timeout_armed_[table] = true;
   Packet which;
   which.entry = table;
-  push_event(std::max(*due, now()), which, EventKind::timeout);
+  push_event(later(*due, now()), which, EventKind::timeout);
 }
 
 void Switch::handle_timeout(std::uint32_t table) {

@@ -22,14 +22,14 @@ const LinkTiming& Transmitter::timing_of(std::uint32_t lane) const {
 
 // The start of a transmission: in the gap that the other channel left, or behind all that is under way.
 Time Transmitter::take_lane(Lane& lane, std::size_t channel, Time ready, Time credit, Time duration) {
-  const Time possible = std::max(ready, credit);
+  const Time possible = later(ready, credit);
   Gap& gap = lane.gap;
-  if (const Time start = std::max(possible, gap.begin); gap.channel != channel && start + duration <= gap.end) {
+  if (const Time start = later(possible, gap.begin); gap.channel != channel && start + duration <= gap.end) {
     gap.begin = start + duration;
     return start;
   }
-  const Time idle = std::max(ready, lane.free);
-  const Time start = std::max(idle, credit);
+  const Time idle = later(ready, lane.free);
+  const Time start = later(idle, credit);
   if (start > idle) {
     gap = {idle, start, channel};
     lane.statistics.stalled += start - idle;

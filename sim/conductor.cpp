@@ -107,19 +107,19 @@ void Conductor::begin() {
 
 void Conductor::expect(std::uint32_t chip, Time when) {
   Time& due = block_due_[chip / kBlock];
-  due = std::min(due, when);
+  due = earlier(due, when);
 }
 
 bool Conductor::step() {
   const Time next = next_wake();
   if (next == Time::max()) return false;
-  run_window(std::max(statistics_.end, next));  // when all sleep, time jumps
+  run_window(later(statistics_.end, next));  // when all sleep, time jumps
   return true;
 }
 
 Time Conductor::next_wake() const {
   Time next = Time::max();
-  for (const Time due : block_due_) next = std::min(next, due);
+  for (const Time due : block_due_) next = earlier(next, due);
   return next;
 }
 
@@ -127,11 +127,11 @@ Time Conductor::next_wake() const {
 Time Conductor::first_message(Time start) const {
   Time first = Time::max();
   for (const auto& entry : chips_) {
-    first = std::min(first, entry->chip->silent_until(start));
+    first = earlier(first, entry->chip->silent_until(start));
     if (first <= start) return start;
   }
   // Who is silent answers what it receives.
-  for (const Time arrival : inbox_) first = std::min(first, std::max(start, arrival));
+  for (const Time arrival : inbox_) first = earlier(first, later(start, arrival));
   return first == Time::max() ? start : first;
 }
 
@@ -141,9 +141,9 @@ void Conductor::wake_block(std::uint32_t block, Time end) {
   due = Time::max();
   const auto behind = std::min(static_cast<std::uint32_t>(own_.size()), (block + 1) * kBlock);
   for (std::uint32_t i = block * kBlock; i < behind; ++i) {
-    const Time next = std::min(own_[i], inbox_[i]);
+    const Time next = earlier(own_[i], inbox_[i]);
     if (next >= end) {
-      due = std::min(due, next);
+      due = earlier(due, next);
       continue;
     }
     awake_.push_back(i);
@@ -152,7 +152,7 @@ void Conductor::wake_block(std::uint32_t block, Time end) {
 }
 
 void Conductor::run_window(Time start) {
-  const Time end = (spec_.long_windows ? std::max(start, first_message(start)) : start) + spec_.window;
+  const Time end = (spec_.long_windows ? later(start, first_message(start)) : start) + spec_.window;
   active_.clear();
   awake_.clear();
   for (std::uint32_t block = 0; block < block_due_.size(); ++block) {
@@ -167,7 +167,7 @@ void Conductor::run_window(Time start) {
   for (const std::uint32_t i : awake_) {
     for (WireBase* wire : chips_[i]->used) {
       Time& arrives = inbox_[wire->receiver()];
-      arrives = std::min(arrives, wire->flip());
+      arrives = earlier(arrives, wire->flip());
       expect(wire->receiver(), arrives);
     }
     chips_[i]->used.clear();

@@ -42,6 +42,16 @@ class Quantity {
   std::int64_t count_ = 0;
 };
 
+// By value: std::max takes its arguments by reference, for which GCC 12 stores them and loads the one it chose.
+template <class Tag>
+[[nodiscard]] constexpr Quantity<Tag> later(Quantity<Tag> a, Quantity<Tag> b) {
+  return a.count() < b.count() ? b : a;
+}
+template <class Tag>
+[[nodiscard]] constexpr Quantity<Tag> earlier(Quantity<Tag> a, Quantity<Tag> b) {
+  return b.count() < a.count() ? b : a;
+}
+
 using Time = Quantity<struct TimeTag>;            // femtoseconds
 using Bytes = Quantity<struct BytesTag>;          // bytes
 using Cycles = Quantity<struct CyclesTag>;        // cycles of the clock at hand

@@ -82,7 +82,7 @@ class Wire final : public WireBase {
 
   Time flip() override {
     if (sent_.empty()) return earliest_;
-    for (const Message& message : sent_) earliest_ = std::min(earliest_, message.when);
+    for (const Message& message : sent_) earliest_ = earlier(earliest_, message.when);
     if (arrived_.empty()) {
       std::swap(arrived_, sent_);
       announce();

@@ -10,38 +10,53 @@
 namespace weft {
 namespace {
 
-using Wheel = TimingWheel<int>;
+// An event that is kept in lists only.
+struct Wide {
+  int number = 0;
+  std::array<std::uint32_t, 3> rest{};
+  Wide(int n) : number(n) {}  // NOLINT(google-explicit-constructor)
+  Wide() = default;
+  operator int() const { return number; }  // NOLINT(google-explicit-constructor)
+};
+
 using Handled = std::vector<std::pair<std::int64_t, int>>;
 
-Handled run(Wheel& wheel, std::int64_t end) {
-  Handled handled;
-  wheel.run_until(end, [&](int event) { handled.emplace_back(wheel.now(), event); });
-  return handled;
-}
+template <class Event>
+class TimingWheelOf : public testing::Test {
+ protected:
+  using Wheel = TimingWheel<Event>;
+  static Handled run(Wheel& wheel, std::int64_t end) {
+    Handled handled;
+    wheel.run_until(end, [&](int event) { handled.emplace_back(wheel.now(), event); });
+    return handled;
+  }
+};
+using Events = testing::Types<int, Wide>;
+TYPED_TEST_SUITE(TimingWheelOf, Events);
 
-TEST(TimingWheel, HandlesEventsByTickThenByInsertion) {
-  Wheel wheel;
+TYPED_TEST(TimingWheelOf, HandlesEventsByTickThenByInsertion) {
+  typename TestFixture::Wheel wheel;
   wheel.push(7, 1);
   wheel.push(3, 2);
   wheel.push(7, 3);
   wheel.push(3, 4);
   EXPECT_EQ(wheel.next(), 3);
-  EXPECT_EQ(run(wheel, 100), (Handled{{3, 2}, {3, 4}, {7, 1}, {7, 3}}));
+  EXPECT_EQ(this->run(wheel, 100), (Handled{{3, 2}, {3, 4}, {7, 1}, {7, 3}}));
   EXPECT_TRUE(wheel.empty());
-  EXPECT_EQ(wheel.next(), Wheel::kNever);
+  EXPECT_EQ(wheel.next(), TestFixture::Wheel::kNever);
   EXPECT_EQ(wheel.now(), 100);
 }
 
-TEST(TimingWheel, LeavesEventsAtTheEndForTheNextRun) {
-  Wheel wheel;
+TYPED_TEST(TimingWheelOf, LeavesEventsAtTheEndForTheNextRun) {
+  typename TestFixture::Wheel wheel;
   wheel.push(10, 1);
-  EXPECT_EQ(run(wheel, 10), Handled{});
+  EXPECT_EQ(this->run(wheel, 10), Handled{});
   EXPECT_EQ(wheel.now(), 10);
-  EXPECT_EQ(run(wheel, 11), (Handled{{10, 1}}));
+  EXPECT_EQ(this->run(wheel, 11), (Handled{{10, 1}}));
 }
 
-TEST(TimingWheel, HandlesWhatHandlersPushIntoTheSameTick) {
-  Wheel wheel;
+TYPED_TEST(TimingWheelOf, HandlesWhatHandlersPushIntoTheSameTick) {
+  typename TestFixture::Wheel wheel;
   wheel.push(5, 50);  // each pushes the next until 0, and the pool moves
   wheel.push(5, 0);
   std::vector<int> order;
@@ -54,8 +69,8 @@ TEST(TimingWheel, HandlesWhatHandlersPushIntoTheSameTick) {
   EXPECT_TRUE(wheel.empty());
 }
 
-TEST(TimingWheel, FarEventsComeBeforeThosePushedLaterForTheirTick) {
-  Wheel wheel;
+TYPED_TEST(TimingWheelOf, FarEventsComeBeforeThosePushedLaterForTheirTick) {
+  typename TestFixture::Wheel wheel;
   wheel.push(1'000'000, 1);
   wheel.push(999'999, 2);
   wheel.push(1'000'000, 3);
@@ -68,20 +83,20 @@ TEST(TimingWheel, FarEventsComeBeforeThosePushedLaterForTheirTick) {
   EXPECT_EQ(handled, (Handled{{999'999, 2}, {1'000'000, 1}, {1'000'000, 3}, {1'000'000, 4}}));
 }
 
-TEST(TimingWheel, JumpsOverEmptyTimeAndAdmitsWhatComesNear) {
-  Wheel wheel;
+TYPED_TEST(TimingWheelOf, JumpsOverEmptyTimeAndAdmitsWhatComesNear) {
+  typename TestFixture::Wheel wheel;
   wheel.push(std::int64_t{1} << 50, 1);
-  EXPECT_EQ(run(wheel, (std::int64_t{1} << 50) - 1), Handled{});
+  EXPECT_EQ(this->run(wheel, (std::int64_t{1} << 50) - 1), Handled{});
   wheel.push((std::int64_t{1} << 50) - 1, 2);
-  EXPECT_EQ(run(wheel, (std::int64_t{1} << 50) + 1),
+  EXPECT_EQ(this->run(wheel, (std::int64_t{1} << 50) + 1),
             (Handled{{(std::int64_t{1} << 50) - 1, 2}, {std::int64_t{1} << 50, 1}}));
 }
 
-TEST(TimingWheel, FindsTheNextEventAllAroundTheWheel) {
+TYPED_TEST(TimingWheelOf, FindsTheNextEventAllAroundTheWheel) {
   for (const std::int64_t start : {0, 1, 63, 64, 4000, 4095, 4096}) {
     for (const std::int64_t ahead : {0, 1, 62, 63, 64, 65, 4032, 4095, 4096, 5000}) {
-      Wheel wheel;
-      static_cast<void>(run(wheel, start));
+      typename TestFixture::Wheel wheel;
+      static_cast<void>(this->run(wheel, start));
       wheel.push(start + ahead, 1);
       EXPECT_EQ(wheel.next(), start + ahead) << start << " " << ahead;
     }
@@ -89,17 +104,38 @@ TEST(TimingWheel, FindsTheNextEventAllAroundTheWheel) {
 }
 
 // Thousands of chips have one each.
-TEST(TimingWheel, TakesFewKilobytesOfTheHost) { EXPECT_LE(sizeof(TimingWheel<int>), 9U << 10); }
+TEST(TimingWheel, TakesFewKilobytesOfTheHost) {
+  EXPECT_LE(sizeof(TimingWheel<Wide>), 9U << 10);
+  EXPECT_LE(sizeof(TimingWheel<int, 1024>), 9U << 10);
+}
 
-TEST(TimingWheel, RefusesThePast) {
-  Wheel wheel;
-  static_cast<void>(run(wheel, 10));
+TYPED_TEST(TimingWheelOf, AnnouncesTheFirstEventsOfAWindowBeforeItHandlesThem) {
+  typename TestFixture::Wheel wheel;
+  for (int event = 0; event < 100; ++event) wheel.push(event < 50 ? 7 : 2 * event, event);
+  std::vector<bool> announced(100);
+  std::vector<int> handled;
+  const auto announce = [&](int event) { announced[static_cast<std::size_t>(event)] = true; };
+  for (const std::int64_t end : {7, 8, 110, 300}) {  // 0, 50, 5 and 45 events
+    std::size_t of_window = 0;
+    const auto handle = [&](int event) {
+      handled.push_back(event);
+      if (of_window++ >= 16) return;
+      EXPECT_TRUE(announced[static_cast<std::size_t>(event)]) << event;
+    };
+    wheel.run_until(end, handle, announce);
+  }
+  EXPECT_EQ(handled.size(), 100U);
+}
+
+TYPED_TEST(TimingWheelOf, RefusesThePast) {
+  typename TestFixture::Wheel wheel;
+  static_cast<void>(this->run(wheel, 10));
   EXPECT_THROW(wheel.push(9, 1), InternalError);
 }
 
 // A model: (tick, number of insertion) in a priority queue. Handlers push at random distances, 0 and far ones included.
-TEST(TimingWheel, HandlesRandomEventsAsASortedQueue) {
-  Wheel wheel;
+TYPED_TEST(TimingWheelOf, HandlesRandomEventsAsASortedQueue) {
+  typename TestFixture::Wheel wheel;
   using Entry = std::pair<std::int64_t, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> model;
   std::mt19937 random(7);
@@ -122,7 +158,7 @@ TEST(TimingWheel, HandlesRandomEventsAsASortedQueue) {
       }
     });
     ASSERT_EQ(wheel.now(), end);
-    ASSERT_EQ(wheel.next(), model.empty() ? Wheel::kNever : model.top().first);
+    ASSERT_EQ(wheel.next(), model.empty() ? TestFixture::Wheel::kNever : model.top().first);
     if (pushed < 200'000) push();
   }
   EXPECT_TRUE(model.empty());

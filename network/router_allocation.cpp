@@ -1,0 +1,157 @@
+// Who leaves by a lane next, and what its leaving changes.
+#include <bit>
+
+#include "network/router.h"
+
+namespace weft {
+
+// Behind those of its queue, which knows its output.
+void Router::enqueue(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  Output& out = outputs_[slot.output];
+  Queue& queue = queues_[slot.queue];
+  const std::uint32_t waiting = out.waiting + 1;
+  if (waiting > out.statistics.queue_high_water) out.statistics.queue_high_water = waiting;
+  const Time soon = now() + kTick;
+  // What most packets of a network that is not full find: nobody else wants the lane, and all is ready.
+  if (waiting == 1 && queue.head == kNone && out.free < soon) {
+    const Time credit = credits_[slot.credit].next(credit_times_);
+    const Time from = later(credit, input_free_[lane_of(slot.queue)]);
+    if (from < soon) {
+      transmit(out, index, slot.queue, from);
+      return;
+    }
+  }
+  out.waiting = waiting;
+  slot.next = kNone;
+  if (queue.head != kNone) {
+    slots_[queue.tail].next = index;
+    queue.tail = index;
+    return;
+  }
+  queue.head = queue.tail = index;
+  request(slot.queue, slot);
+  // An output that is busy is due when it gets free: most come while it is.
+  if (out.free >= soon) {
+    serve_at(slot.output, out.free);
+  } else {
+    serve(slot.output);
+  }
+}
+
+void Router::request(std::uint32_t queue, const Slot& head) {
+  queues_[queue].credit = head.credit;
+  requests_[head.output * words_ + queue / 64] |= std::uint64_t{1} << (queue % 64);
+}
+
+void Router::serve_at(std::uint32_t output, Time when) {
+  // At the tick before `when` at the latest: the lane's own times are exact, so no time is lost to ticks.
+  const std::int64_t tick = std::max(wheel_.now(), when.count() >> kTickShift);
+  std::int64_t& pending = outputs_[output].serve_at;
+  if (pending >= wheel_.now() && pending <= tick) return;
+  pending = tick;
+  wheel_.push(tick, kServe | output);
+}
+
+// Whether the grant is final.
+bool Router::consider(std::uint32_t queue, Time soon, Grant& grant, Time& oldest) const {
+  const Queue& candidate = queues_[queue];
+  const Time from = later(credits_[candidate.credit].next(credit_times_), input_free_[lane_of(queue)]);
+  if (from >= soon) {
+    grant.retry = earlier(grant.retry, from);  // Time::max() without a credit
+    return false;
+  }
+  if (spec_.arbitration == Arbitration::round_robin) {
+    grant.queue = queue;
+    grant.from = from;
+    return true;
+  }
+  if (const Time age = slots_[candidate.head].packet.when; age < oldest) {
+    oldest = age;
+    grant.queue = queue;
+    grant.from = from;
+  }
+  return false;
+}
+
+Router::Grant Router::arbitrate(std::uint32_t output) const {
+  const Time soon = now() + kTick;
+  Grant grant{.queue = kNone, .from = Time(0), .retry = Time::max()};
+  Time oldest = Time::max();
+  const std::uint64_t* requests = &requests_[output * words_];
+  const std::uint32_t start = outputs_[output].last + 1;  // round robin goes on behind the one served last
+  const std::uint64_t behind = ~std::uint64_t{0} << (start % 64);
+  std::uint32_t word = start / 64 == words_ ? 0 : start / 64;
+  std::uint64_t bits = requests[word] & behind;
+  for (std::uint32_t step = 0;;) {
+    for (; bits != 0; bits &= bits - 1) {
+      const std::uint32_t queue = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      if (consider(queue, soon, grant, oldest)) return grant;
+    }
+    if (step++ == words_) return grant;
+    word = word + 1 == words_ ? 0 : word + 1;
+    bits = step == words_ ? requests[word] & ~behind : requests[word];
+  }
+}
+
+void Router::serve(std::uint32_t output) {
+  Output& out = outputs_[output];
+  if (out.free >= now() + kTick) {
+    serve_at(output, out.free);
+    return;
+  }
+  const Grant grant = arbitrate(output);
+  if (grant.queue != kNone) {
+    send(output, grant.queue, grant.from);
+    if (out.waiting > 0) serve_at(output, out.free);
+  } else if (grant.retry != Time::max()) {
+    serve_at(output, grant.retry);
+  }
+}
+
+// The head of a queue goes; who comes behind it asks for its own lane.
+void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
+  Output& out = outputs_[output];
+  Queue& in = queues_[queue];
+  const std::uint32_t index = in.head;
+  in.head = slots_[index].next;
+  requests_[output * words_ + queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
+  --out.waiting;
+  transmit(out, index, queue, from);
+  if (in.head == kNone) return;
+  const Slot& head = slots_[in.head];
+  request(queue, head);
+  if (head.output != output) {
+    serve_at(head.output, later(input_free_[lane_of(queue)], outputs_[head.output].free));
+  }
+}
+
+// A packet that no queue holds any more leaves; its slot is free behind it.
+void Router::transmit(Output& out, std::uint32_t index, std::uint32_t queue, Time from) {
+  const Slot& slot = slots_[index];
+  const LinkTiming::Serialisation& takes = out.timing->of(slot.packet);
+  const Time idle = later(out.free, slot.packet.when);
+  const Time start = later(later(idle, from), now());
+  const Time end = start + takes.time;
+  out.statistics.stalled += start - idle;
+  out.statistics.count(start, takes, slot.packet.payload, out.wires->load.get());
+  out.free = end;
+  Time& input = input_free_[lane_of(queue)];
+  input = end;
+  if (spec_.speedup > 1) [[unlikely]] {  // apart: a division takes longer than the rest of this function
+    input = start + Time(takes.time.count() / spec_.speedup);
+  }
+  out.last = queue;
+  credits_[slot.credit].take();
+  const Queue& in = queues_[queue];
+  if (in.credits != nullptr) [[likely]] {
+    in.credits->send(in.place).when += start;
+  }
+  Packet& sent = out.wires->packets.send(slot.packet);
+  sent.when = start + takes.first + out.latency;
+  sent.lane = out.lane;
+  sent.vc_class = static_cast<std::uint8_t>(vc_of(slot.credit) / kVirtualChannels);
+  free_slot(index);
+}
+
+}  // namespace weft
