@@ -40,7 +40,8 @@ TEST(RepeatedKernels, ShareRegimesInSampled) {
   write_trace(repeating(), folder.path() / "t.json");
   folder.write("e.json",
                R"({"system": "dgx-a100", "gpus": 1, "fidelity": "sampled", "workload": {"trace": "t.json"}})");
-  const Ran ran = weft("run e.json -o out --json", folder);
+  // Of an L2 that holds what two or three kernels touched.
+  const Ran ran = weft("run e.json -o out --json --set gpu.l2.bytes=2621440", folder);
   ASSERT_EQ(ran.code, 0) << ran.errors;
   const Json result = parse_json(ran.output, "stdout");
   int simulated = 0;
