@@ -1,10 +1,9 @@
 #include "gpu_model/calibration.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
-#include <string>
+#include <span>
 
 #include "sim/error.h"
 
@@ -20,20 +19,6 @@ constexpr double kJump = 1e-3;         // a bracket that is narrower holds a jum
 constexpr double kLeastTraffic = 0.8;  // a jump is a wave of blocks at most; no guess of bytes is bent further for one
 // Where the search begins: what a kernel takes besides its computation, in seconds.
 constexpr double kStartAndEnd = 1.2e-6;
-
-// FNV-1a: the same everywhere, as it goes into files.
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return hash;
-}
-
-KernelSignature launch_signature(const ProgramOp& op) {
-  KernelSignature out{hash_of(op.name)};
-  for (const auto& size : {op.kernel.shape.grid, op.kernel.shape.block})
-    out.insert(out.end(), size.begin(), size.end());
-  return out;
-}
 
 // One fitted parameter on one axis: from 0 upwards, pipe cycles of a block, where 1 makes the pipe busy for the time
 // alone; from 0 downwards to -1, the share of traffic and operations that is taken away. At -1 a kernel only starts.
@@ -51,8 +36,7 @@ class Search {
       : op_(op), known_(std::move(known)), trial_(trial), target_(to_seconds(op.measured_alone)) {
     const auto blocks = static_cast<double>(op.kernel.shape.blocks());
     const double turns = std::max(1.0, std::ceil(blocks / gpu.compute_units));
-    const auto clock = static_cast<double>(gpu.clock.count());
-    base_cycles_ = target_ * clock / turns;
+    base_cycles_ = target_ * static_cast<double>(gpu.clock.count()) / turns;
     double pipe_cycles = 0;  // of a block
     for (std::size_t pipe = 0; pipe < kPipeCount; ++pipe) {
       const double rate = gpu.compute_unit.flops_per_cycle[pipe] * gpu.compute_unit.pipe_efficiency[pipe];
@@ -116,7 +100,7 @@ class Search {
   // Within the bracket, and so near to x that it does as well.
   [[nodiscard]] const DemandFit* known_near(double x) const {
     const DemandFit* nearest = nullptr;
-    double least = kGoodEnough;
+    double least = kGoodEnough * whole_at(x);
     for (const auto& [fit, launches] : known_) {
       const FitPoint at = point_of(fit);
       const bool tried = (fast_ && at.x <= fast_->x) || (slow_ && at.x >= slow_->x);
@@ -156,10 +140,12 @@ class Search {
   }
 
   void try_near(double x) {
-    const DemandFit* known = known_near(x);
-    if (known != nullptr) try_known(*known);
-    if (known == nullptr) try_at({.x = x});
+    if (const DemandFit* known = known_near(x)) return try_known(*known);
+    try_at({.x = x});
   }
+
+  // What a step along the axis is a share of: of the time, or of the traffic that is left.
+  static double whole_at(double x) { return x < 0 ? 1 + x : 1; }
 
   // Where a kernel bound by its pipe, or by its traffic below 0, would take the time aimed at.
   [[nodiscard]] double expected(const Point& p) const {
@@ -174,7 +160,7 @@ class Search {
       double next = 0;
       if (fast_ && slow_) {
         const double width = slow_->x - fast_->x;
-        if (width < kJump) return;
+        if (width < kJump * whole_at(slow_->x)) return;
         next = expected(slow_->x == last_at_.x ? *slow_ : *fast_);
         if (next <= fast_->x + width / 20 || next >= slow_->x - width / 20) {
           next = fast_->x + width * (target_ - fast_->t) / (slow_->t - fast_->t);
@@ -195,16 +181,26 @@ class Search {
   }
 
   // Times jump where blocks change places, and where a transaction less is moved: then a little less traffic than on
-  // the slow side of the jump, or some cycles more than on the fast side.
+  // the slow side of the jump, or some cycles more than on the fast side. What got an earlier launch across comes
+  // first. Cycles may jump over the time as well: then more of them, with less traffic still.
   void across_the_jump() {
-    const bool takes_away = fast_ && fast_->x < 0;
-    const double x = takes_away ? fast_->x : slow_->x;
-    double fast = takes_away ? 0 : kLeastTraffic;
-    double slow = 1;
+    for (const KnownFit& known : std::span(known_).first(std::min<std::size_t>(known_.size(), kJumpTries)))
+      if (best_error_ > kCalibrationTolerance && !point_of(known.fit).on_axis()) try_known(known.fit);
+    if (!fast_ || fast_->x >= 0) {
+      const double x = slow_->x;
+      halve(kLeastTraffic, 1, [&](double traffic) { return try_at({.x = x, .traffic = traffic}); });
+      return;
+    }
+    const double left = 1 + fast_->x;
+    for (const double share : {1.0, 0.9, 0.8})
+      halve(0, 1, [&](double extra) { return try_at({.x = share * left - 1, .extra = extra}); });
+  }
+
+  template <class Try>
+  void halve(double fast, double slow, Try&& try_with) {
     for (int tries = 0; tries < kJumpTries && best_error_ > kCalibrationTolerance; ++tries) {
       const double middle = (fast + slow) / 2;
-      const FitPoint at = takes_away ? FitPoint{.x = x, .extra = middle} : FitPoint{.x = x, .traffic = middle};
-      (try_at(at) < target_ ? fast : slow) = middle;
+      (try_with(middle) < target_ ? fast : slow) = middle;
     }
   }
 
@@ -246,30 +242,6 @@ double calibration_error(const ProgramOp& op, const DemandFit& fit) {
   WEFT_CHECK(op.measured_alone > Time(0), "a kernel without a time alone");
   return std::abs(static_cast<double>((fit.alone - op.measured_alone).count())) /
          static_cast<double>(op.measured_alone.count());
-}
-
-bool same_demand(const KernelDemand& a, const KernelDemand& b) {
-  return a.shape == b.shape && a.reads == b.reads && a.writes == b.writes && a.flops == b.flops &&
-         a.iterations == b.iterations && a.stages == b.stages && a.write_at_end == b.write_at_end &&
-         a.barrier == b.barrier && a.cluster_blocks == b.cluster_blocks && a.instructions == b.instructions &&
-         a.extra_cycles_per_block == b.extra_cycles_per_block && a.memory_scale == b.memory_scale;
-}
-
-KernelSignature kernel_signature(const ProgramOp& op) {
-  const KernelDemand& demand = op.kernel;
-  KernelSignature out{hash_of(op.name)};
-  const auto add = [&out](auto... values) { (out.push_back(static_cast<std::uint64_t>(values)), ...); };
-  for (const auto& size : {demand.shape.grid, demand.shape.block}) add(size[0], size[1], size[2]);
-  add(demand.shape.registers_per_thread, demand.shape.shared_memory_bytes);
-  for (const double flops : demand.flops) add(std::bit_cast<std::uint64_t>(flops));
-  add(demand.iterations, demand.stages, demand.write_at_end, demand.barrier, demand.cluster_blocks,
-      std::bit_cast<std::uint64_t>(demand.instructions), demand.reads.size());
-  for (const auto* operands : {&demand.reads, &demand.writes}) {
-    for (const Operand& operand : *operands) {
-      add(operand.bytes_per_block, operand.divisor, operand.modulo, operand.atomic);
-    }
-  }
-  return out;
 }
 
 void KnownFits::merge(KnownFits& other) {

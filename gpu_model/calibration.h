@@ -6,6 +6,7 @@
 #include <map>
 #include <vector>
 
+#include "gpu_model/kernel_signature.h"
 #include "gpu_model/trial.h"
 
 namespace weft {
@@ -24,14 +25,6 @@ inline constexpr double kCalibrationTolerance = 0.01;
 
 // |simulated - measured| / measured of a kernel with a known time alone.
 [[nodiscard]] double calibration_error(const ProgramOp& op, const DemandFit& fit);
-
-// Whether kernels ask for the same, at the same addresses.
-[[nodiscard]] bool same_demand(const KernelDemand& a, const KernelDemand& b);
-
-// Everything about a kernel that its time alone depends on, but for addresses. Not that time itself: a kernel that
-// comes again has the same signature, though it took a little longer.
-using KernelSignature = std::vector<std::uint64_t>;
-[[nodiscard]] KernelSignature kernel_signature(const ProgramOp& op);
 
 // A fit that served some launches of a kernel.
 struct KnownFit {
