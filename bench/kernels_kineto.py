@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""kernels_kineto.py KERNELS DISTINCT OUT: a Kineto trace of one step, DISTINCT elementwise kernels again and again.
+"""kernels_kineto.py KERNELS DISTINCT OUT [NOISE]: a Kineto trace of one step, DISTINCT elementwise kernels again and again.
 
-They differ in their grids: 128 to 4096 blocks of 256 threads, 5 to 20 us.
+They differ in their grids: 128 to 4096 blocks of 256 threads, 5 to 20 us; with NOISE, the times of each scatter by this
+share of them (one standard deviation, always the same ones).
 """
 import json
+import random
 import sys
 
 kernels, distinct, out = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+noise, scatter = float(sys.argv[4]) if len(sys.argv) > 4 else 0, random.Random(1)
 events, at = [], 10.0
 for i in range(kernels):
     part = (i % distinct) / max(distinct - 1, 1)
-    blocks, lasts = 128 + round(3968 * part), round(5 + 15 * part, 3)
+    blocks, lasts = 128 + round(3968 * part), round((5 + 15 * part) * (1 + noise * scatter.gauss(0, 1)), 3)
     name = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>"
     events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at - 8,
                    "dur": 2, "args": {"correlation": i + 1}})

@@ -41,6 +41,7 @@ std::vector<std::string> guess_hashes(const Program& program) {
   std::map<std::uint32_t, std::string> bytes;
   each_kernel(program, [&](std::size_t, const ProgramOp& op) {
     KernelSignature signature = kernel_signature(op);
+    signature.push_back(static_cast<std::uint64_t>(op.measured_alone.count()));
     for (const auto* operands : {&op.kernel.reads, &op.kernel.writes}) {
       for (const Operand& operand : *operands) signature.push_back(operand.base);
     }

@@ -112,9 +112,7 @@ Json kernel_info_json(const Program& program, const GpuSpec& gpu, const std::str
   std::map<KernelSignature, std::size_t> known;
   for (const ProgramOp& op : program.ops) {
     if (op.kind != ProgramOpKind::kernel || op.name.find(name) == std::string::npos) continue;
-    ProgramOp untimed = op;
-    untimed.measured_alone = Time(0);
-    const auto [at, is_new] = known.emplace(kernel_signature(untimed), kernels.size());
+    const auto [at, is_new] = known.emplace(kernel_signature(op), kernels.size());
     if (is_new) {
       kernels.push_back(kernel_json(op, gpu));
     } else {

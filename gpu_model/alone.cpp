@@ -33,20 +33,21 @@ class AloneRun {
   }
 
   std::vector<std::vector<DemandFit>> run(std::int64_t& transactions) {
-    std::vector<Chunk> first;
-    std::vector<Chunk> later;
+    std::vector<Chunk> chunks;
     for (std::size_t begin = 0; begin < kernels_.size();) {
       std::size_t end = begin + 1;
       while (end < kernels_.size() && end < begin + kAloneChunk && together(begin, end)) ++end;
-      (together(0, begin) ? first : later).push_back(Chunk{begin, end, {}, 0});
+      chunks.push_back(Chunk{begin, end, {}, 0});
       begin = end;
     }
-    run_chunks(first);
-    for (Chunk& chunk : first) known_.merge(chunk.found);
-    run_chunks(later);
-    for (const auto* chunks : {&first, &later}) {
-      for (const Chunk& chunk : *chunks) transactions += chunk.transactions;
+    for (std::size_t begin = 0; begin < chunks.size();) {
+      const std::size_t end = std::min(chunks.size(), std::max<std::size_t>(1, 2 * begin));
+      const std::span<Chunk> round(chunks.data() + begin, end - begin);
+      run_chunks(round);
+      for (Chunk& chunk : round) known_.merge(chunk.found);
+      begin = end;
     }
+    for (const Chunk& chunk : chunks) transactions += chunk.transactions;
     return std::move(fits_);
   }
 
@@ -73,7 +74,7 @@ class AloneRun {
     return from;
   }
 
-  void run_chunks(std::vector<Chunk>& chunks) {
+  void run_chunks(std::span<Chunk> chunks) {
     std::atomic<std::size_t> next = 0;
     std::exception_ptr failure;
     const auto work = [&] {
@@ -127,7 +128,7 @@ class AloneRun {
   const std::function<void(double)>& progress_;
   std::vector<Kernel> kernels_;
   std::vector<std::vector<DemandFit>> fits_;  // by program and OpId
-  KnownFits known_;                           // of the first iteration of the first program
+  KnownFits known_;                           // of the rounds before
   std::mutex mutex_;
   std::size_t done_ = 0;
 };

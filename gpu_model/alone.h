@@ -19,8 +19,8 @@ namespace weft {
 // empty; `transactions` grows by the memory transactions.
 //
 // Kernels go in chunks of kAloneChunk, each of which starts behind kAloneWarmUp kernels before it: an L2 of 40 MiB
-// holds what the last few kernels touched. The first iteration of the first program goes first; later ones, and those
-// of the other programs, begin their search where the same kernel's ended.
+// holds what the last few kernels touched. Chunks go in rounds, each of as many as all before it, and know the fits of
+// the rounds before: so that kernels that come again share theirs, whichever chunk they are in.
 [[nodiscard]] std::vector<std::vector<DemandFit>> run_kernels_alone(std::span<const Program> programs,
                                                                     const GpuSpec& gpu, std::uint32_t threads,
                                                                     const std::function<void(double)>& progress,

@@ -1,10 +1,9 @@
 #include "gpu_model/calibration.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
-#include <string>
+#include <span>
 
 #include "sim/error.h"
 
@@ -21,28 +20,23 @@ constexpr double kLeastTraffic = 0.8;  // a jump is a wave of blocks at most; no
 // Where the search begins: what a kernel takes besides its computation, in seconds.
 constexpr double kStartAndEnd = 1.2e-6;
 
-// FNV-1a: the same everywhere, as it goes into files.
-std::uint64_t hash_of(const std::string& text) {
-  std::uint64_t hash = 14695981039346656037U;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
-  return hash;
-}
-
-KernelSignature launch_signature(const ProgramOp& op) {
-  KernelSignature out{hash_of(op.name)};
-  for (const auto& size : {op.kernel.shape.grid, op.kernel.shape.block})
-    out.insert(out.end(), size.begin(), size.end());
-  return out;
-}
+// One fitted parameter on one axis: from 0 upwards, pipe cycles of a block, where 1 makes the pipe busy for the time
+// alone; from 0 downwards to -1, the share of traffic and operations that is taken away. At -1 a kernel only starts.
+struct FitPoint {
+  double x = 0;
+  // The second parameter, where times jump: on the bytes where cycles were added, cycles where bytes were taken away.
+  double traffic = 1;
+  double extra = 0;  // of the cycles that x = 1 adds
+  [[nodiscard]] bool on_axis() const { return traffic == 1 && extra == 0; }
+};
 
 class Search {
  public:
-  Search(const ProgramOp& op, const GpuSpec& gpu, Trial& trial)
-      : op_(op), trial_(trial), target_(to_seconds(op.measured_alone)) {
+  Search(const ProgramOp& op, const GpuSpec& gpu, std::vector<KnownFit> known, Trial& trial)
+      : op_(op), known_(std::move(known)), trial_(trial), target_(to_seconds(op.measured_alone)) {
     const auto blocks = static_cast<double>(op.kernel.shape.blocks());
     const double turns = std::max(1.0, std::ceil(blocks / gpu.compute_units));
-    const auto clock = static_cast<double>(gpu.clock.count());
-    base_cycles_ = target_ * clock / turns;
+    base_cycles_ = target_ * static_cast<double>(gpu.clock.count()) / turns;
     double pipe_cycles = 0;  // of a block
     for (std::size_t pipe = 0; pipe < kPipeCount; ++pipe) {
       const double rate = gpu.compute_unit.flops_per_cycle[pipe] * gpu.compute_unit.pipe_efficiency[pipe];
@@ -51,32 +45,27 @@ class Search {
     pipe_share_ = pipe_cycles / base_cycles_;
   }
 
-  [[nodiscard]] FitPoint first(double seconds_besides) const {
-    return {.x = std::max(0.0, 1 - pipe_share_ - seconds_besides / target_)};
-  }
-
-  DemandFit run(const FitPoint& at) {
-    try_at(at);
-    const bool second = at.traffic != 1 || at.extra != 0;
-    if (second && best_error_ > kCalibrationTolerance) try_at({.x = at.x});
-    if (best_error_ >= kGoodEnough && (fast_ || slow_)) along_the_axis(at.x);
+  DemandFit run(double seconds_besides) {
+    if (const DemandFit* known = known_with_this_time()) {
+      try_known(*known);
+      if (!settled_ && !last_at_.on_axis()) try_at({.x = last_at_.x});
+    } else {
+      try_near(std::max(0.0, 1 - pipe_share_ - seconds_besides / target_));
+    }
+    if (best_error_ >= kGoodEnough) along_the_axis();
     if (best_error_ > kCalibrationTolerance && slow_) across_the_jump();
-    if (!(best_ == last_)) try_at(best_);
-    DemandFit fit = fit_at(best_);
-    fit.alone = time_;
-    return fit;
+    if (!(best_ == last_)) try_demand(best_, best_at_);
+    return best_;
   }
-  [[nodiscard]] const FitPoint& found() const { return best_; }
   // Of the fit, where one parameter did it and the pipe is what takes the time.
   [[nodiscard]] std::optional<double> seconds_besides() const {
-    if (best_.x <= 0 || best_.traffic != 1 || best_.extra != 0) return std::nullopt;
-    return target_ * (1 - pipe_share_ - best_.x);
+    if (best_at_.x <= 0 || !best_at_.on_axis()) return std::nullopt;
+    return target_ * (1 - pipe_share_ - best_at_.x);
   }
 
  private:
   struct Point {
-    double x = 0;
-    double t = 0;
+    double x = 0, t = 0;
   };
 
   [[nodiscard]] DemandFit fit_at(const FitPoint& at) const {
@@ -89,20 +78,74 @@ class Search {
     }
     return fit;
   }
+  // The inverse, for a kernel that takes the time aimed at here.
+  [[nodiscard]] FitPoint point_of(const DemandFit& fit) const {
+    const double extra = fit.extra_cycles_per_block / base_cycles_;
+    if (fit.flops_scale == 1) return {.x = extra, .traffic = fit.memory_scale};
+    return {.x = fit.flops_scale - 1, .extra = extra};
+  }
 
-  double try_at(const FitPoint& at) {
+  // Of the known fits with which the kernel took the time aimed at before, the one that served most launches: what the
+  // L2 held then may have been different, and what served many serves where it lies otherwise, too.
+  [[nodiscard]] const DemandFit* known_with_this_time() const {
+    const KnownFit* best = nullptr;
+    for (const KnownFit& known : known_) {
+      const double error = std::abs(to_seconds(known.fit.alone) - target_) / target_;
+      if (error > kCalibrationTolerance || (best != nullptr && known.launches <= best->launches)) continue;
+      best = &known;
+    }
+    return best == nullptr ? nullptr : &best->fit;
+  }
+
+  // Within the bracket, and so near to x that it does as well.
+  [[nodiscard]] const DemandFit* known_near(double x) const {
+    const DemandFit* nearest = nullptr;
+    double least = kGoodEnough * whole_at(x);
+    for (const auto& [fit, launches] : known_) {
+      const FitPoint at = point_of(fit);
+      const bool tried = (fast_ && at.x <= fast_->x) || (slow_ && at.x >= slow_->x);
+      if (!at.on_axis() || tried || std::abs(at.x - x) >= least) continue;
+      nearest = &fit;
+      least = std::abs(at.x - x);
+    }
+    return nearest;
+  }
+
+  double try_at(const FitPoint& at) { return try_demand(fit_at(at), at); }
+
+  double try_demand(DemandFit fit, const FitPoint& at) {
     KernelDemand demand = op_.kernel;
-    apply(fit_at(at), demand);
-    time_ = trial_.run(op_, demand);
-    last_ = at;
-    const double t = to_seconds(time_);
+    apply(fit, demand);
+    fit.alone = trial_.run(op_, demand);
+    last_ = fit;
+    last_at_ = at;
+    const double t = to_seconds(fit.alone);
     if (const double error = std::abs(t - target_) / target_; error < best_error_) {
       best_error_ = error;
-      best_ = at;
+      best_ = fit;
+      best_at_ = at;
     }
-    if (at.traffic == 1 && at.extra == 0) (t < target_ ? fast_ : slow_) = Point{at.x, t};
+    if (at.on_axis()) (t < target_ ? fast_ : slow_) = Point{at.x, t};
     return t;
   }
+
+  // Takes the demand if it is within the tolerance, even where another one is nearer.
+  void try_known(const DemandFit& fit) {
+    const double error = std::abs(try_demand(fit, point_of(fit)) - target_) / target_;
+    if (error > kCalibrationTolerance) return;
+    settled_ = true;
+    best_ = last_;
+    best_at_ = last_at_;
+    best_error_ = error;
+  }
+
+  void try_near(double x) {
+    if (const DemandFit* known = known_near(x)) return try_known(*known);
+    try_at({.x = x});
+  }
+
+  // What a step along the axis is a share of: of the time, or of the traffic that is left.
+  static double whole_at(double x) { return x < 0 ? 1 + x : 1; }
 
   // Where a kernel bound by its pipe, or by its traffic below 0, would take the time aimed at.
   [[nodiscard]] double expected(const Point& p) const {
@@ -110,15 +153,15 @@ class Search {
     return (1 + p.x) * std::max(0.0, target_ - kStartAndEnd) / std::max(p.t - kStartAndEnd, 1e-9) - 1;
   }
 
-  void along_the_axis(double x) {
+  void along_the_axis() {
     double stretch = 1;  // grows as long as a time does not answer: memory hides the computation
     for (int tries = 1; tries < kMostTries; ++tries) {
-      if (best_error_ < (tries < kWellTries ? kGoodEnough : kCalibrationTolerance)) return;
+      if (settled_ || best_error_ < (tries < kWellTries ? kGoodEnough : kCalibrationTolerance)) return;
       double next = 0;
       if (fast_ && slow_) {
         const double width = slow_->x - fast_->x;
-        if (width < kJump) return;
-        next = expected(slow_->x == x ? *slow_ : *fast_);
+        if (width < kJump * whole_at(slow_->x)) return;
+        next = expected(slow_->x == last_at_.x ? *slow_ : *fast_);
         if (next <= fast_->x + width / 20 || next >= slow_->x - width / 20) {
           next = fast_->x + width * (target_ - fast_->t) / (slow_->t - fast_->t);
         }
@@ -133,37 +176,59 @@ class Search {
         next = slow_->x > 0 ? std::max(0.0, wanted) : std::max(-1.0, wanted);
         stretch *= 2;
       }
-      x = next;
-      try_at({.x = x});
+      try_near(next);
     }
   }
 
   // Times jump where blocks change places, and where a transaction less is moved: then a little less traffic than on
-  // the slow side of the jump, or some cycles more than on the fast side.
+  // the slow side of the jump, or some cycles more than on the fast side. What got an earlier launch across comes
+  // first. Cycles may jump over the time as well: then more of them, with less traffic still.
   void across_the_jump() {
-    const bool takes_away = fast_ && fast_->x < 0;
-    const double x = takes_away ? fast_->x : slow_->x;
-    double fast = takes_away ? 0 : kLeastTraffic;
-    double slow = 1;
+    for (const KnownFit& known : std::span(known_).first(std::min<std::size_t>(known_.size(), kJumpTries)))
+      if (best_error_ > kCalibrationTolerance && !point_of(known.fit).on_axis()) try_known(known.fit);
+    if (!fast_ || fast_->x >= 0) {
+      const double x = slow_->x;
+      halve(kLeastTraffic, 1, [&](double traffic) { return try_at({.x = x, .traffic = traffic}); });
+      return;
+    }
+    const double left = 1 + fast_->x;
+    for (const double share : {1.0, 0.9, 0.8})
+      halve(0, 1, [&](double extra) { return try_at({.x = share * left - 1, .extra = extra}); });
+  }
+
+  template <class Try>
+  void halve(double fast, double slow, Try&& try_with) {
     for (int tries = 0; tries < kJumpTries && best_error_ > kCalibrationTolerance; ++tries) {
       const double middle = (fast + slow) / 2;
-      const FitPoint at = takes_away ? FitPoint{.x = x, .extra = middle} : FitPoint{.x = x, .traffic = middle};
-      (try_at(at) < target_ ? fast : slow) = middle;
+      (try_with(middle) < target_ ? fast : slow) = middle;
     }
   }
 
   const ProgramOp& op_;
+  std::vector<KnownFit> known_;  // of the same kernel
   Trial& trial_;
   double target_;
   double base_cycles_ = 0;
   double pipe_share_ = 0;  // of the time aimed at, that the guessed operations keep the pipe busy
-  Time time_;              // of the last try
-  FitPoint last_;
-  FitPoint best_;
+  DemandFit last_, best_;
+  FitPoint last_at_, best_at_;
   double best_error_ = std::numeric_limits<double>::max();
+  bool settled_ = false;       // the best one is a known one
   std::optional<Point> fast_;  // the bracket: the slowest of those too fast, and the fastest of those too slow
   std::optional<Point> slow_;
 };
+
+bool same_demand(const DemandFit& a, const DemandFit& b) {
+  return a.extra_cycles_per_block == b.extra_cycles_per_block && a.memory_scale == b.memory_scale &&
+         a.flops_scale == b.flops_scale;
+}
+
+// Those that ask for the same demand are one, with the time that the first one of them took.
+void add(const KnownFit& more, std::vector<KnownFit>& known) {
+  const auto same = std::ranges::find_if(known, [&](const KnownFit& one) { return same_demand(one.fit, more.fit); });
+  if (same != known.end()) same->launches += more.launches;
+  if (same == known.end()) known.push_back(more);
+}
 
 }  // namespace
 
@@ -179,71 +244,26 @@ double calibration_error(const ProgramOp& op, const DemandFit& fit) {
          static_cast<double>(op.measured_alone.count());
 }
 
-Trial::Trial(const GpuSpec& gpu) : spec_(gpu), l2_(gpu.l2, gpu.hbm, gpu.clock) {
-  program_.priorities = {0};
-  program_.ops.edit().resize(1);
-  work_.program = &program_;
-  work_.scripts = {nullptr};
-}
-
-Time Trial::run(const ProgramOp& op, const KernelDemand& demand) {
-  ProgramOp& only = program_.ops.edit().front();
-  only.name = op.name;
-  only.kernel = demand;
-  gpu_.emplace(GpuId{0}, spec_, work_, LinkPorts());
-  gpu_->set_l2(l2_);
-  run_alone(*gpu_);
-  memory_transactions_ += gpu_->statistics().memory_transactions;
-  const OpTimes& times = gpu_->times().front();
-  return gpu_->clock().to_time(times.end) - gpu_->clock().to_time(times.start);
-}
-
-void Trial::keep() {
-  l2_ = gpu_->l2();
-  l2_.rest();
-}
-
-bool same_demand(const KernelDemand& a, const KernelDemand& b) {
-  return a.shape == b.shape && a.reads == b.reads && a.writes == b.writes && a.flops == b.flops &&
-         a.iterations == b.iterations && a.stages == b.stages && a.write_at_end == b.write_at_end &&
-         a.barrier == b.barrier && a.cluster_blocks == b.cluster_blocks && a.instructions == b.instructions &&
-         a.extra_cycles_per_block == b.extra_cycles_per_block && a.memory_scale == b.memory_scale;
-}
-
-KernelSignature kernel_signature(const ProgramOp& op) {
-  const KernelDemand& demand = op.kernel;
-  KernelSignature out{hash_of(op.name), static_cast<std::uint64_t>(op.measured_alone.count())};
-  const auto add = [&out](auto... values) { (out.push_back(static_cast<std::uint64_t>(values)), ...); };
-  for (const auto& size : {demand.shape.grid, demand.shape.block}) add(size[0], size[1], size[2]);
-  add(demand.shape.registers_per_thread, demand.shape.shared_memory_bytes);
-  for (const double flops : demand.flops) add(std::bit_cast<std::uint64_t>(flops));
-  add(demand.iterations, demand.stages, demand.write_at_end, demand.barrier, demand.cluster_blocks,
-      std::bit_cast<std::uint64_t>(demand.instructions), demand.reads.size());
-  for (const auto* operands : {&demand.reads, &demand.writes}) {
-    for (const Operand& operand : *operands) {
-      add(operand.bytes_per_block, operand.divisor, operand.modulo, operand.atomic);
-    }
-  }
-  return out;
-}
-
 void KnownFits::merge(KnownFits& other) {
-  points.merge(other.points);
+  for (const auto& [kernel, more] : other.fits) {
+    for (const KnownFit& known : more) add(known, fits[kernel]);
+  }
   seconds_besides.merge(other.seconds_besides);
 }
 
 DemandFit calibrate(const ProgramOp& op, const GpuSpec& gpu, const KnownFits& earlier, KnownFits& found, Trial& trial) {
   const KernelSignature whole = kernel_signature(op);
   const KernelSignature launch = launch_signature(op);
-  Search search(op, gpu, trial);
+  std::vector<KnownFit> same;
   double besides = kStartAndEnd;
-  std::optional<FitPoint> start;
   for (const KnownFits* known : {&earlier, static_cast<const KnownFits*>(&found)}) {
-    if (const auto at = known->points.find(whole); at != known->points.end()) start = at->second;
+    if (const auto at = known->fits.find(whole); at != known->fits.end())
+      for (const KnownFit& fit : at->second) add(fit, same);
     if (const auto at = known->seconds_besides.find(launch); at != known->seconds_besides.end()) besides = at->second;
   }
-  const DemandFit fit = search.run(start.value_or(search.first(besides)));
-  found.points.emplace(whole, search.found());
+  Search search(op, gpu, std::move(same), trial);
+  const DemandFit fit = search.run(besides);
+  add({fit}, found.fits[whole]);
   if (const auto seconds = search.seconds_besides()) found.seconds_besides[launch] = *seconds;
   return fit;
 }

@@ -9,12 +9,13 @@
 namespace weft {
 namespace {
 
-// The most that HBM moves: A100 1555 GB/s / 108 units.
-constexpr double kMostBytesPerUnitSecond = 14.4e9;
 // A kernel of one block that does nothing takes about 2 us in the traces given.
 constexpr double kLaunchSeconds = 2e-6;
 // A tensor is never guessed larger than this: no time or name is a reason for more.
 constexpr double kLargestTensor = 1e9;
+
+// Down to a step, eight to an octave: kernels that come again with noise in their times are guessed to be the same.
+double in_steps(double seconds) { return std::exp2(std::floor(8 * std::log2(seconds)) / 8); }
 
 class Guesser {
  public:
@@ -107,10 +108,10 @@ class Guesser {
   [[nodiscard]] double traffic() const {
     if (const auto bytes = counters_ != nullptr ? measured_bytes(*counters_) : std::nullopt)
       return std::clamp(*bytes, 1.0, 4 * kLargestTensor);
-    const double least = 32 * threads() * blocks();
     const std::optional<double> time = unit_seconds();
-    if (!time) return std::min(least, kLargestTensor);
-    return std::clamp(*time * kBytesPerUnitSecond, std::min(32 * blocks(), kLargestTensor), 4 * kLargestTensor);
+    if (!time) return std::min(32 * threads() * blocks(), kLargestTensor);
+    const double moved = in_steps(*time) * kBytesPerUnitSecond;
+    return std::clamp(moved, std::min(32 * blocks(), kLargestTensor), 4 * kLargestTensor);
   }
 
   TensorUse tensor(double bytes_per_block, std::uint64_t distinct, std::uint32_t divisor, std::uint32_t modulo) {
@@ -223,7 +224,7 @@ class Guesser {
     // Tiles at the edges are partly empty, by how much is not known: no more than memory moves in the time.
     double per_block = elements * element_bytes(name_);
     if (const auto time = unit_seconds())
-      per_block = std::clamp(*time * kMostBytesPerUnitSecond / (2 * blocks()), per_block / 8, per_block);
+      per_block = std::clamp(in_steps(*time) * kMostBytesPerUnitSecond / (2 * blocks()), per_block / 8, per_block);
     parts(per_block, 1, 1, 1);
   }
 

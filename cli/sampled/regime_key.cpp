@@ -112,24 +112,32 @@ class Regions {
   std::uint32_t named_ = 0;
 };
 
-void describe(const ProgramOp& op, bool communicates, Text& text) {
+// What a kernel touches, without what it does with it.
+void describe_traffic(const KernelDemand& k, Text& text) {
+  for (const auto& size : {k.shape.grid, k.shape.block}) text.add(size[0], size[1], size[2]);
+  text.add(k.shape.registers_per_thread, k.shape.shared_memory_bytes, k.iterations, k.stages, k.write_at_end, k.barrier,
+           k.cluster_blocks, k.instructions, k.memory_scale, k.reads.size());
+  for (const auto* operands : {&k.reads, &k.writes}) {
+    for (const Operand& o : *operands) text.add(o.bytes_per_block, o.divisor, o.modulo, o.atomic);
+  }
+}
+
+// `is_before`: it is asked for what it leaves in the L2. How long it computed does not count then: that differs between
+// kernels that come again in a trace, and only moves blocks against each other.
+void describe(const ProgramOp& op, bool communicates, bool is_before, Text& text) {
   text.add(op.kind);
   switch (op.kind) {
-    case ProgramOpKind::kernel: {
-      const KernelDemand& k = op.kernel;
-      for (const auto& size : {k.shape.grid, k.shape.block}) text.add(size[0], size[1], size[2]);
-      text.add(k.shape.registers_per_thread, k.shape.shared_memory_bytes, k.iterations, k.stages, k.write_at_end,
-               k.barrier, k.cluster_blocks, k.instructions, k.extra_cycles_per_block, k.memory_scale, k.reads.size());
-      for (const double flops : k.flops) text.add(flops);
-      for (const auto* operands : {&k.reads, &k.writes}) {
-        for (const Operand& o : *operands) text.add(o.bytes_per_block, o.divisor, o.modulo, o.atomic);
+    case ProgramOpKind::kernel:
+      describe_traffic(op.kernel, text);
+      if (!is_before) {
+        text.add(op.kernel.extra_cycles_per_block);
+        for (const double flops : op.kernel.flops) text.add(flops);
       }
       text.add(communicates && op.fused);
       if (communicates && op.fused) {
         text.add(op.collective.kind, op.collective.bytes.count(), op.collective.type, op.collective.group.size());
       }
       return;
-    }
     case ProgramOpKind::collective:
       text.add(communicates);
       if (!communicates) return;
@@ -197,7 +205,7 @@ const std::string& RegimeKeys::context_of(OpId op) {
   Text text;
   text.add(left > 0 && look > 0);  // the cache was empty at first
   for (std::uint32_t i = op.value + 1; i-- > first;) {
-    describe(program_->ops[i], communicates_, text);
+    describe(program_->ops[i], communicates_, i < op.value, text);
     for_memory(program_->ops[i], [&](const Interval& used) { regions.name(used, text); });
   }
   context = sha256(text.bytes());
@@ -211,7 +219,7 @@ std::string RegimeKeys::of_long_collective(OpId op) {
   Text text;
   text.add(company_, described.start_delay.count(), program_->priorities[described.stream.value],
            described.collective.send_address == described.collective.receive_address);
-  describe(described, communicates_, text);
+  describe(described, communicates_, false, text);
   return sha256(text.bytes());
 }
 

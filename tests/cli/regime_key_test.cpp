@@ -52,6 +52,20 @@ TEST(RegimeKeys, WhatAKernelDoesIsInItsName) {
   EXPECT_NE(key_of(config, before), key);
 }
 
+TEST(RegimeKeys, HowLongAKernelBeforeComputedDoesNotCount) {
+  const RunConfig config = config_with("");
+  const std::string key = key_of(config, two_kernels(0));
+  Program refitted = two_kernels(0);
+  refitted.ops.edit()[0].kernel.extra_cycles_per_block = 1234.5;
+  EXPECT_EQ(key_of(config, refitted), key);
+  EXPECT_NE(key_of(config, refitted, 0), key_of(config, two_kernels(0), 0));
+  refitted.ops.edit()[1].kernel.extra_cycles_per_block = 1234.5;
+  EXPECT_NE(key_of(config, refitted), key);
+  Program less = two_kernels(0);
+  less.ops.edit()[0].kernel.memory_scale = 0.5;
+  EXPECT_NE(key_of(config, less), key);
+}
+
 // The name of both operations, which are there at once.
 std::string stretch_of(const RunConfig& config, const Program& program, SubCycle second = 0,
                        SubCycle next_arrives = -1) {

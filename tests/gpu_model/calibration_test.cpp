@@ -1,6 +1,9 @@
 // Fits of kernels to their times alone, and what runs of kernels alone do not depend on.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <set>
+
 #include "gpu_model/alone.h"
 #include "tests/gpu_model/small_gpu.h"
 
@@ -79,6 +82,84 @@ Program two_iterations() {
   Program program = program_of(std::move(ops));
   program.iterations = 2;
   return program;
+}
+
+// One kernel that comes again, with these times.
+Program launches_of_one_kernel(const std::vector<double>& alone_us) {
+  std::vector<ProgramOp> ops;
+  for (const double us : alone_us) ops.push_back(streaming(64, us));
+  return program_of(std::move(ops));
+}
+
+struct Fitted {
+  std::vector<DemandFit> fits;
+  std::int64_t transactions = 0;
+};
+Fitted fits_of(const Program& program, std::uint32_t threads = 1) {
+  Fitted fitted;
+  fitted.fits = run_kernels_alone({&program, 1}, small_gpu(), threads, {}, fitted.transactions).front();
+  for (std::size_t i = 0; i < fitted.fits.size(); ++i) {
+    EXPECT_LE(calibration_error(program.ops[i], fitted.fits[i]), kCalibrationTolerance) << i;
+  }
+  return fitted;
+}
+
+std::set<double> distinct_cycles(const Fitted& fitted) {
+  std::set<double> cycles;
+  for (const DemandFit& fit : fitted.fits) cycles.insert(fit.extra_cycles_per_block);
+  return cycles;
+}
+
+TEST(RepeatedKernels, ShareADemandWhereTheirTimesDifferByNoise) {
+  const Fitted fitted = fits_of(launches_of_one_kernel({50, 50.2, 49.8, 50.1, 49.7, 50.3}));
+  EXPECT_EQ(distinct_cycles(fitted).size(), 1U);
+}
+
+TEST(RepeatedKernels, ShareADemandForEachOfTheTimesTheyGatherAround) {
+  std::vector<double> times;
+  for (int i = 0; i < 20; ++i) times.push_back(i % 3 == 0 ? 58 + 0.01 * i : 50 - 0.01 * i);
+  EXPECT_EQ(distinct_cycles(fits_of(launches_of_one_kernel(times))).size(), 2U);
+}
+
+TEST(RepeatedKernels, AreHeldAgainstTheirOwnTimes) {
+  std::vector<double> times;
+  for (int i = 0; i < 30; ++i) times.push_back(50 * std::pow(1.005, i));  // each near the one before
+  const Fitted fitted = fits_of(launches_of_one_kernel(times));           // all within the tolerance
+  EXPECT_LT(distinct_cycles(fitted).size(), 15U);
+}
+
+TEST(RepeatedKernels, OfTheSameTimeDifferWhereTheL2HoldsSomethingElse) {
+  // 32 KiB that the kernel before has left in the L2, or has not: memory is most of these 1.5 us.
+  std::vector<ProgramOp> ops;
+  for (int i = 0; i < 12; ++i) {
+    if (i % 2 == 0) ops.push_back(streaming(256, 40, 1 << 28));
+    ops.push_back(streaming(8, 1.5));
+  }
+  const Program program = program_of(ops);
+  const Fitted fitted = fits_of(program);
+  std::set<double> cycles;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].measured_alone == microseconds(1.5)) cycles.insert(fitted.fits[i].extra_cycles_per_block);
+  }
+  EXPECT_EQ(cycles.size(), 2U);
+}
+
+TEST(RepeatedKernels, ShareAcrossChunksWhateverTheNumberOfThreads) {
+  std::vector<double> times;
+  for (std::size_t i = 0; i < 9 * kAloneChunk; ++i) times.push_back(50 + 0.05 * static_cast<double>(i % 7));
+  const Program program = launches_of_one_kernel(times);
+  const Fitted one = fits_of(program, 1);
+  const Fitted three = fits_of(program, 3);
+  EXPECT_EQ(distinct_cycles(one).size(), 1U);
+  EXPECT_EQ(one.fits, three.fits);
+  EXPECT_EQ(one.transactions, three.transactions);
+}
+
+TEST(RepeatedKernels, AreRunOnceWhereTheDemandIsKnown) {
+  const std::int64_t once = fits_of(launches_of_one_kernel({50})).transactions;
+  std::vector<double> times(40, 50.0);
+  for (std::size_t i = 0; i < times.size(); ++i) times[i] += 0.01 * static_cast<double>(i);
+  EXPECT_LT(fits_of(launches_of_one_kernel(times)).transactions, once + 40 * 2 * 64 * 2048 / 128);
 }
 
 TEST(KernelsAlone, AreTheSameForAnyNumberOfThreads) {

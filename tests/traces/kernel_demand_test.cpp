@@ -124,6 +124,20 @@ TEST(KernelDemand, NeverAsksMoreThanHardwareDoesInTheTimeAlone) {
   }
 }
 
+TEST(KernelDemand, IsTheSameForTimesThatDifferByNoise) {
+  for (const char* name : {"some_unknown_kernel", "bn_fw_tr_1C11_kernel", "reduce_kernel<512, 1>",
+                           "nchwToNhwcKernel<float, float, float, true, false>"}) {
+    const auto bytes_in = [&](double us) {
+      const KernelGuess guess =
+          guess_kernel_demand(name, shape(640, 1, 1, 256), std::nullopt, MeasuredAlone{microseconds(us), 108});
+      return guess.tensors.front().count();
+    };
+    EXPECT_EQ(bytes_in(31.0), bytes_in(31.3)) << name;
+    EXPECT_EQ(bytes_in(31.0), bytes_in(30.7)) << name;
+    EXPECT_LT(bytes_in(5.0), bytes_in(31.0)) << name;
+  }
+}
+
 TEST(KernelDemand, BatchNormReadsItsInputTwiceUnlessItKeepsIt) {
   const MeasuredAlone alone{microseconds(100), 108};
   const KernelGuess twice = guess_kernel_demand("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 128, true>",
