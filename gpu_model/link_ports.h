@@ -66,7 +66,11 @@ class LinkPorts {
       const std::uint32_t bundle = slot / 2;
       if (slot % 2 == 1) {
         in_[bundle]->packets.receive([&](const Packet& packet) {
-          handle(plan_.there == 0 || target_of(packet) < plan_.there ? packet : as_sent_to_it(packet), bundle);
+          if (plan_.there == 0 || target_of(packet) < plan_.there) {
+            handle(packet, bundle);
+          } else {
+            handle(as_sent_to_it(packet), bundle);  // apart: only this one is a copy
+          }
         });
         return;
       }

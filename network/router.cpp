@@ -121,8 +121,8 @@ std::uint32_t Router::take_slot(const Packet& packet, std::uint32_t queue) {
 
 void Router::arrive(std::uint32_t index) {
   Slot& slot = slots_[index];
-  slot.packet.when = now();
   if (in_tree(slot.packet.kind)) [[unlikely]] {
+    slot.packet.when = now();
     if (!taken_by_tree(index)) enqueue(index);
     return;
   }

@@ -72,7 +72,7 @@ class Router final : public Chip {
   static constexpr Event kServe = 1U << 31;
 
   struct Slot {
-    Packet packet;  // `when`: from when it may leave
+    Packet packet;  // `when`: since when it waits in its queue
     std::uint32_t next = kNone;
     std::uint32_t queue = 0;
     std::uint32_t output = 0;
@@ -124,7 +124,7 @@ class Router final : public Chip {
   bool consider(std::uint32_t queue, Time soon, Grant& grant, Time& oldest) const;
   void request(std::uint32_t queue, const Slot& head);
   void send(std::uint32_t output, std::uint32_t queue, Time from);
-  void transmit(Output& out, std::uint32_t slot, std::uint32_t queue, Time from);
+  void transmit(Output& out, std::uint32_t slot, std::uint32_t queue, Time ready, Time from);
   [[nodiscard]] Time now() const { return Time(wheel_.now() << kTickShift); }
   std::uint32_t take_slot(const Packet& packet, std::uint32_t queue);
   void free_slot(std::uint32_t slot) { free_slots_.push_back(slot); }

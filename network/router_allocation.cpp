@@ -18,11 +18,12 @@ void Router::enqueue(std::uint32_t index) {
     const Time credit = credits_[slot.credit].next(credit_times_);
     const Time from = later(credit, input_free_[lane_of(slot.queue)]);
     if (from < soon) {
-      transmit(out, index, slot.queue, from);
+      transmit(out, index, slot.queue, now(), from);
       return;
     }
   }
   out.waiting = waiting;
+  slot.packet.when = now();  // only here: who copies the packet at once would wait for this store
   slot.next = kNone;
   if (queue.head != kNone) {
     slots_[queue.tail].next = index;
@@ -117,7 +118,7 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
   in.head = slots_[index].next;
   requests_[output * words_ + queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
   --out.waiting;
-  transmit(out, index, queue, from);
+  transmit(out, index, queue, slots_[index].packet.when, from);
   if (in.head == kNone) return;
   const Slot& head = slots_[in.head];
   request(queue, head);
@@ -127,10 +128,10 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
 }
 
 // A packet that no queue holds any more leaves; its slot is free behind it.
-void Router::transmit(Output& out, std::uint32_t index, std::uint32_t queue, Time from) {
+void Router::transmit(Output& out, std::uint32_t index, std::uint32_t queue, Time ready, Time from) {
   const Slot& slot = slots_[index];
   const LinkTiming::Serialisation& takes = out.timing->of(slot.packet);
-  const Time idle = later(out.free, slot.packet.when);
+  const Time idle = later(out.free, ready);
   const Time start = later(later(idle, from), now());
   const Time end = start + takes.time;
   out.statistics.stalled += start - idle;
