@@ -67,3 +67,13 @@ function(weft_test folder)
                          DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${label} TIMEOUT 900)
   endforeach()
 endfunction()
+
+# weft_compile_as_one(name files...): a way that crosses many small functions in these files is inlined. Most of them have
+# one caller: left to its own limits, GCC calls each, and passes all through memory.
+function(weft_compile_as_one name)
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP hot)
+  set_target_properties(weft_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  target_compile_options(weft_${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<CXX_COMPILER_ID:GNU>>:
+      --param=max-inline-insns-single=1000 --param=max-inline-insns-auto=400 --param=large-function-growth=2000
+      --param=inline-unit-growth=500>)
+endfunction()
