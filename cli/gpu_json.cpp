@@ -38,6 +38,13 @@ void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
   f.count("reserved_shared_memory_bytes", unit.reserved_shared_memory_bytes, 0, 1 << 20);
   f.object("flops_per_cycle", [&](auto& pipes) { pipe_fields(pipes, unit.flops_per_cycle, 0.001, 1e9); });
   f.object("pipe_efficiency", [&](auto& pipes) { pipe_fields(pipes, unit.pipe_efficiency, 0.001, 1); });
+  f.object(
+      "attention_efficiency",
+      [&](auto& passes) {
+        passes.number("forward", unit.attention_efficiency.forward, 0, 1, Presence::optional);
+        passes.number("backward", unit.attention_efficiency.backward, 0, 1, Presence::optional);
+      },
+      Presence::optional);
   f.count("max_outstanding_lines", unit.max_outstanding_lines, 1, 1 << 20);
   f.count("max_outstanding_stores", unit.max_outstanding_stores, 0, 1 << 20, Presence::optional);
   f.count("l2_bytes_per_cycle", unit.l2_bytes_per_cycle, 1, 1 << 16);

@@ -225,7 +225,8 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
 }  // namespace
 
 Message message_of(const CollectiveDemand& demand) {
-  return {demand.kind, demand.bytes.count(), demand.type, demand.distance, demand.group.size()};
+  return {demand.kind,     demand.bytes.count(), demand.type,
+          demand.distance, demand.group.size(),  demand.group.back().value};
 }
 
 std::int64_t reported_bytes(const CollectiveDemand& demand) {

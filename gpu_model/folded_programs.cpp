@@ -140,7 +140,7 @@ class FoldedCursor final : public PhaseCursor {
     auto at = std::ranges::find(others_, gpu, &Other::gpu);
     const Renaming renaming(plan_->by, gpu);
     if (at == others_.end()) {
-      const auto& rank = plan_->ranks[renaming.rank_before(rank_)];
+      const auto& rank = plan_->ranks[renaming.rank_before(rank_) / plan_->by.apart];
       at = others_.insert(at, {gpu, rank->start(renaming.block_before(block_), warps_), Phase(), 0});
     }
     if (at->taken == taken_) return at->phase;
@@ -238,7 +238,7 @@ bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std:
   std::vector<Renaming> renamings;
   std::vector<std::unique_ptr<PhaseCursor>> cursors;
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-    const std::uint32_t its = renamings.emplace_back(by, r).block(block);
+    const std::uint32_t its = renamings.emplace_back(by, r * by.apart).block(block);
     if (ranks[r]->blocks() <= std::max(block, its) || ranks[r]->groups(its) <= warps) return false;
     cursors.push_back(ranks[r]->start(its, warps));
   }
@@ -254,7 +254,8 @@ bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std:
       if (cursors[r]->next(phases[r]) != goes_on) return false;
       if (!goes_on) continue;
       if (r < by.standing) continue;
-      if (!Likeness(renamings[r]).of(phases[renamings[r].rank_before(r)], phases[r])) return false;
+      const std::uint32_t before = renamings[r].rank_before(r * by.apart) / by.apart;
+      if (!Likeness(renamings[r]).of(phases[before], phases[r])) return false;
     }
     if (!goes_on) return true;
     for (std::uint32_t r = 0; r < by.standing; ++r) distances.note(r, phases[r]);

@@ -14,6 +14,11 @@ namespace weft {
 // Who goes when several warps are ready: the same one as long as it can and then the oldest, or one after the other.
 enum class WarpPolicy : std::uint8_t { greedy_then_oldest, round_robin };
 
+// What the products of fused attention reach of the tensor pipes' peak while they multiply; 0: their pipe_efficiency.
+struct AttentionEfficiency {
+  double forward = 0, backward = 0;
+};
+
 struct ComputeUnitSpec {
   std::uint32_t schedulers =
       4;  // sub-partitions: each with a warp scheduler, an issue slot a cycle and part of the pipes
@@ -26,6 +31,7 @@ struct ComputeUnitSpec {
   std::uint32_t reserved_shared_memory_bytes = 0;                   // taken by the system for each block
   std::array<double, kPipeCount> flops_per_cycle{0, 0, 0, 64, 16};  // dense, of one unit, by Pipe
   std::array<double, kPipeCount> pipe_efficiency{1, 1, 1, 1, 1};    // best measured / peak
+  AttentionEfficiency attention_efficiency{};
   std::uint32_t max_outstanding_lines = 256;                        // loads in flight: L1 misses (128 B lines)
   std::uint32_t max_outstanding_stores = 0;                         // lines; 0: as many as loads
   std::uint32_t l2_bytes_per_cycle = 64;                            // port between a unit and the crossbar, each way

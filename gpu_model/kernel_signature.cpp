@@ -19,8 +19,9 @@ std::uint64_t hash_of(const std::string& text) {
 bool same_demand(const KernelDemand& a, const KernelDemand& b) {
   return a.shape == b.shape && a.reads == b.reads && a.writes == b.writes && a.flops == b.flops &&
          a.iterations == b.iterations && a.stages == b.stages && a.write_at_end == b.write_at_end &&
-         a.barrier == b.barrier && a.cluster_blocks == b.cluster_blocks && a.instructions == b.instructions &&
-         a.extra_cycles_per_block == b.extra_cycles_per_block && a.memory_scale == b.memory_scale;
+         a.barrier == b.barrier && a.attention == b.attention && a.cluster_blocks == b.cluster_blocks &&
+         a.instructions == b.instructions && a.extra_cycles_per_block == b.extra_cycles_per_block &&
+         a.memory_scale == b.memory_scale;
 }
 
 KernelSignature launch_signature(const ProgramOp& op) {
@@ -37,7 +38,7 @@ KernelSignature kernel_signature(const ProgramOp& op) {
   for (const auto& size : {demand.shape.grid, demand.shape.block}) add(size[0], size[1], size[2]);
   add(demand.shape.registers_per_thread, demand.shape.shared_memory_bytes);
   for (const double flops : demand.flops) add(std::bit_cast<std::uint64_t>(flops));
-  add(demand.iterations, demand.stages, demand.write_at_end, demand.barrier, demand.cluster_blocks,
+  add(demand.iterations, demand.stages, demand.write_at_end, demand.barrier, demand.attention, demand.cluster_blocks,
       std::bit_cast<std::uint64_t>(demand.instructions), demand.reads.size());
   for (const auto* operands : {&demand.reads, &demand.writes}) {
     for (const Operand& operand : *operands) {

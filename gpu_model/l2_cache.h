@@ -137,9 +137,10 @@ class L2Cache {
     std::array<std::uint32_t, 2> ready_{0, 0};  // in halves: thousands of GPUs have a thousand each, without gaps
   };
 
-  // Consecutive lines that lie in one slice and in one row of one channel, log2: 512 B. UNSOURCED: accel-sim's mapping
-  // of an A100 has 256 B; with that, rows are hit half of the time and not three quarters, and writes fall short by 8
-  // %.
+  // Consecutive lines that lie in one slice and in one row of one channel, log2: 512 B. Between two sources: accel-sim's
+  // mapping of an A100 has 256 B, with which rows are hit half of the time and not three quarters, and writes fall short
+  // by 8 %; on a V100, bits of the address from 10 on choose the memory module (Jain et al., Fractional GPUs, RTAS 2019,
+  // doc/REVERSE.md), and the benchmarks of Jin et al. (MICRO 2024) read 1 KiB of a slice on V100, A100 and H100.
   static constexpr std::uint32_t kChunkShift = 2;
   static constexpr std::uint32_t kChunkLines = 1U << kChunkShift;
   static constexpr std::uint32_t kFillEntries =

@@ -12,6 +12,8 @@ namespace weft {
 struct RankSymmetry {
   std::uint32_t ranks = 0;
   std::uint32_t per_node = 0;  // all of one node: as many as ranks
+  // So many from member to member of a group: 1, or per_node where it has one rank of each node, at the first place.
+  std::uint32_t apart = 1;
   // The first so many ranks stand for all: one, or those of the first nodes.
   std::uint32_t standing = 1;
   // Rings that go through every second node backwards, block b in order b % per_node (network/group_rings.h): who
@@ -24,12 +26,12 @@ struct RankSymmetry {
   bool trees_of_places = false;
 };
 
-// Those that stand for others, and neighbours in and between nodes.
+// Members of a group: those that stand for others, and neighbours in and between nodes.
 inline std::vector<std::uint32_t> few_of(const RankSymmetry& by) {
   std::vector<std::uint32_t> few(by.standing);
   std::iota(few.begin(), few.end(), 0U);
   for (const std::uint32_t rank : {1U, by.per_node - 1, by.per_node, by.ranks - 1}) {
-    if (rank < by.ranks && rank > few.back()) few.push_back(rank);
+    if (rank < by.ranks && rank / by.apart > few.back()) few.push_back(rank / by.apart);
   }
   return few;
 }

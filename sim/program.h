@@ -56,6 +56,9 @@ struct Operand {
 // Where the numbers of a demand come from, best first.
 enum class DemandOrigin { counters, shapes, name };
 
+// Kernels of fused attention, in which the softmax of a tile waits for one product and the next product for the softmax.
+enum class AttentionPass : std::uint8_t { none, forward, backward };
+
 // What one kernel asks of a GPU. A block runs `iterations` rounds of load, compute, store; `stages` rounds are in
 // flight (software pipelining of a GEMM's main loop; resident warps of an elementwise kernel).
 struct KernelDemand {
@@ -67,6 +70,7 @@ struct KernelDemand {
   std::uint32_t stages = 2;
   bool write_at_end = false;         // a GEMM's epilogue, a reduction's result; else each round stores its part
   bool barrier = false;              // the warps of a block meet between rounds (__syncthreads): tiles in shared memory
+  AttentionPass attention = AttentionPass::none;
   std::uint32_t cluster_blocks = 1;  // of a thread-block cluster: neighbours in the grid, placed together
   double instructions = 0;           // of all warps, as counted; 0: as many as operations and lines need at least
   DemandOrigin origin = DemandOrigin::shapes;

@@ -158,6 +158,7 @@ ProgramOp place(const Node& node, const AddressPlan& plan) {
   op.kernel.stages = kernel.stages;
   op.kernel.write_at_end = kernel.write_at_end;
   op.kernel.barrier = kernel.barrier;
+  op.kernel.attention = kernel.attention;
   op.kernel.origin = kernel.origin;
   const CollectiveNode& collective = node.collective;
   op.collective.kind = collective.kind;

@@ -53,6 +53,7 @@ struct KernelNode {
   std::uint32_t stages = 2;
   bool write_at_end = false;
   bool barrier = false;
+  AttentionPass attention = AttentionPass::none;
   DemandOrigin origin = DemandOrigin::shapes;
 };
 

@@ -130,7 +130,7 @@ void describe(const ProgramOp& op, bool communicates, bool is_before, Text& text
     case ProgramOpKind::kernel:
       describe_traffic(op.kernel, text);
       if (!is_before) {
-        text.add(op.kernel.extra_cycles_per_block);
+        text.add(op.kernel.extra_cycles_per_block, op.kernel.attention);
         for (const double flops : op.kernel.flops) text.add(flops);
       }
       text.add(communicates && op.fused);

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "cli/sampled/fullest_block.h"
+#include "cli/sampled/group_places.h"
 #include "cli/sampled/node_symmetry.h"
 #include "gpu_model/folded_programs.h"
 #include "network/binary_tree.h"
@@ -59,23 +60,6 @@ Program collectives_of(const Program& program, GpuId gpu) {
   return only;
 }
 
-// Behind one level of switches any group of some GPUs is worth the first so many. Groups that were others are one then,
-// so its collectives are counted anew.
-Program with_first_groups(Program program, std::size_t gpus) {
-  const auto is_of_some = [&](const ProgramOp& op) {
-    return op.kind == ProgramOpKind::collective && op.collective.group.size() < gpus;
-  };
-  if (std::ranges::none_of(program.ops, is_of_some)) return program;
-  std::map<std::size_t, std::uint32_t> sequences;
-  for (ProgramOp& op : program.ops.edit()) {
-    if (!is_of_some(op)) continue;
-    const std::size_t ranks = op.collective.group.size();
-    op.collective.group = GpuGroup::first(static_cast<std::uint32_t>(ranks));
-    op.collective.sequence = sequences[ranks]++;
-  }
-  return program;
-}
-
 // Where the others will not run: kernels that nobody starts.
 Program with_one_collective(const Program& program, OpId only) {
   Program one = program;
@@ -103,7 +87,9 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   only.waits.clear();
   only.stream = StreamId{0};
   only.collective.sequence = 0;
-  std::fill_n(one.begin(), ranks, Program{.ops = {only}, .priorities = {0}, .memory = {}});
+  for (const GpuId member : op.collective.group) {
+    one[member.value] = Program{.ops = {only}, .priorities = {0}, .memory = {}};
+  }
   const std::int64_t bytes = op.collective.bytes.count();
   // What a rank puts into a gather, or sends on, is one rank's part.
   const CollectiveKind kind = op.collective.kind;
@@ -127,7 +113,12 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   }
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
     for (RankSymmetry by : ways) {
-      if (ranks < config.gpus) by = {.ranks = ranks, .per_node = ranks};
+      if (op.collective.group.back().value < by.per_node) {
+        by = {.ranks = ranks, .per_node = ranks};
+      } else if (ranks < config.gpus) {
+        if (by.alternating || by.trees_of_places) continue;
+        by.apart = by.per_node;
+      }
       const auto folded = plan.ranks.empty() ? std::nullopt : fold_ranks(plan.ranks, by);
       if (!folded) continue;
       const std::string why = why_nodes_differ(config.system.network, by.ranks, *folded);
@@ -186,14 +177,22 @@ FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>
   } else if (config.collective.mover != Mover::compute_units) {
     why_not_ = "engines move the data";
   } else {
-    whole_node_ = !network.cluster && gpus_of_branch(network) == 0;
+    if (gpus_of_branch(network) == 0) per_node_ = network.cluster ? network.cluster->gpus_per_node : gpus;
     programs_.push_back(only ? with_one_collective(programs.front(), *only) : programs.front());
-    if (whole_node_) programs_.front() = with_first_groups(std::move(programs_.front()), gpus);
+    has_groups_ = std::ranges::any_of(programs_.front().ops, [&](const ProgramOp& op) {
+      return op.kind == ProgramOpKind::collective && op.collective.group.size() < gpus;
+    });
+    if (has_groups_ && per_node_ == 0) why_not_ = "some collectives are of some GPUs only";
+    if (has_groups_ && per_node_ > 0) {
+      why_not_ = why_groups_differ(programs_.front(), programs, per_node_);
+      programs_.front() = with_first_groups(std::move(programs_.front()), gpus, per_node_);
+    }
+    if (!why_not_.empty()) return;
     programs_.resize(gpus);
     keep_collectives();
     for (const auto& ways : symmetries(network, gpus)) {
-      why_not_.clear();
-      round_messages(ways);
+      why_not_ = has_groups_ && ways.front().standing > 1 ? "some collectives are of some GPUs only" : "";
+      if (why_not_.empty()) round_messages(ways);
       if (why_not_.empty()) break;
     }
     if (!why_not_.empty()) return;
@@ -221,10 +220,6 @@ void FoldedMachine::round_messages(const std::vector<RankSymmetry>& ways) {
   std::vector<Evened> found;
   for (const ProgramOp& op : programs_.front().ops) {
     if (op.kind != ProgramOpKind::collective) continue;
-    if (op.collective.group.size() != programs_.size() && !whole_node_) {
-      why_not_ = fmt::format("{} is of some GPUs only", op.name);
-      return;
-    }
     const Message key = message_of(op.collective);
     auto at = known.find(key);
     if (at == known.end()) at = known.emplace(key, evened(config_, op, ways, why_not_)).first;

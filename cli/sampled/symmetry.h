@@ -43,7 +43,8 @@ class FoldedMachine {
   std::vector<Program> programs_;
   std::optional<Scripts> scripts_;
   std::deque<ScriptedKernel> kernels_;
-  bool whole_node_ = false;  // all GPUs are behind the same switches
+  std::uint32_t per_node_ = 0;  // behind the same switches; 0: in a tree of them
+  bool has_groups_ = false;     // collectives of some GPUs
   std::uint32_t standing_ = 1;
   std::vector<RankSymmetry> ways_;                          // by collective
   std::vector<double> scatters_;                            // likewise

@@ -3,25 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/programs.h"
-#include "cli/run_config.h"
 #include "cli/sampled/program_likeness.h"
 #include "cli/sampled/symmetry.h"
-#include "sim/json_reader.h"
-#include "tests/cli/run_weft.h"
-#include "tests/sim/temporary_folder.h"
+#include "tests/cli/both_fidelities.h"
 
 namespace weft {
 namespace {
 
 using testing::HasSubstr;
-
-RunConfig config_of(const std::string& text) { return read_run_config(parse_json(text, "test"), "test.json"); }
-
-std::vector<Program> programs_of(const RunConfig& config) {
-  std::vector<std::string> notes;
-  return make_programs(config, notes);
-}
 
 constexpr const char* kProducts = R"({"system": {"base": "hgx-h100", "gpu": {"compute_units": 24}}, "gpus": 4,
   "workload": {"model": "attention", "sequence": 512, "hidden": 256, "heads": 4},
@@ -48,21 +37,6 @@ TEST(ProgramLikeness, CollectivesInPlaceAreNotThoseOfTwoBuffers) {
   EXPECT_NE(compare_programs({programs[0], other}).why_not, "");
 }
 
-struct Both {
-  Json cycle, sampled;
-};
-Both run_both(const std::string& config) {
-  setenv("WEFT_REGIMES", "", 1);
-  const TemporaryFolder folder;
-  folder.write("e.json", config);
-  const auto run = [&](const char* fidelity) {
-    const Ran ran = weft(std::string("run e.json --json --fidelity ") + fidelity, folder);
-    EXPECT_EQ(ran.code, 0) << ran.errors;
-    return parse_json(ran.output, "result");
-  };
-  return {run("cycle"), run("sampled")};
-}
-double iteration(const Json& result, const char* what) { return result.at("iteration").at(what).get<double>(); }
 double collective_end(const Json& result) { return result.at("collectives").at(0).at("end_s").get<double>(); }
 
 TEST(SampledPlaces, OneGpuStandsForAllThatKeepDifferentParts) {
@@ -133,21 +107,6 @@ TEST(SampledPlaces, ShortTreesOverNodesAreOneAtEachPlace) {
     EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.045);
     EXPECT_GT(sampled.at("engine").at("sampling_error_estimate").get<double>(), 0.03);
   }
-}
-
-// Groups that split a sample, and others for the gradients, which switches sum: each GPU is in other groups than GPU 0.
-TEST(SampledPlaces, OneGpuStandsForAllInGroupsOfSome) {
-  const auto [cycle, sampled] = run_both(R"({"system": {"base": "hgx-h100", "gpu": {"compute_units": 24}}, "gpus": 8,
-    "workload": {"model": "attention", "sequence": 512, "hidden": 256, "heads": 4, "batch": 2},
-    "scheme": {"name": "megatron", "sample_gpus": 4}, "all_reduce": {"algorithm": "in_switch", "channels": 4}})");
-  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("One GPU stands for all 8"));
-  for (const char* of : {"time_s", "backward_s", "communication_s"}) {
-    EXPECT_NEAR(iteration(sampled, of) / iteration(cycle, of), 1, 0.04) << of;
-  }
-  ASSERT_EQ(sampled.at("collectives").size(), cycle.at("collectives").size());
-  std::size_t of_some = 0;
-  for (const Json& collective : sampled.at("collectives")) of_some += collective.at("ranks") < 8 ? 1 : 0;
-  EXPECT_GT(of_some, 0U);
 }
 
 // Sizes of groups count, members do not.

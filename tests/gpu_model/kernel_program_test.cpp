@@ -119,6 +119,25 @@ TEST(KernelProgram, ComputesOnTheSlowestPipe) {
   EXPECT_EQ(program(demand).phase(0, 0).compute, cycles(108.0 / 4));
 }
 
+TEST(KernelProgram, SoftmaxAndProductsOfAttentionTakeTurns) {
+  GpuSpec gpu = small_gpu();
+  KernelDemand demand = grid_of(10);
+  demand.iterations = 4;
+  demand.flops = {512 * 400, 0, 64 * 1000, 0, 16 * 2000};  // 400, 1000 and 2000 cycles in all
+  const auto round = [&] { return KernelProgram(demand, gpu, "k").phase(0, 0); };
+  EXPECT_EQ(round().busiest, Slot::sfu);
+  demand.attention = AttentionPass::forward;
+  EXPECT_EQ(round().busiest, Slot::tensor);
+  EXPECT_EQ(round().compute, cycles((400 + 2000) / 10.0 / 4));
+  // Both passes multiply at a rate of their own where the GPU has one.
+  gpu.compute_unit.attention_efficiency = {.forward = 0.5, .backward = 0.25};
+  EXPECT_EQ(round().compute, cycles((800 + 2000) / 10.0 / 4));
+  demand.attention = AttentionPass::backward;
+  EXPECT_EQ(round().compute, cycles((1600 + 2000) / 10.0 / 4));
+  demand.attention = AttentionPass::none;
+  EXPECT_EQ(round().compute, cycles(2000 / 10.0 / 4));
+}
+
 TEST(KernelProgram, RefusesABlockThatDoesNotFit) {
   KernelDemand demand = grid_of(1);
   demand.shape.shared_memory_bytes = (64 << 10) + 1;

@@ -123,6 +123,7 @@ void attend_block(TrainingStep& step, const AttentionBlock& block, const Attenti
   const Work work = work_of(block, tile, false);
   const auto shared = narrow((tile.query + 2 * tile.key) * size * element_bytes);
   KernelNode kernel = kernel_of(step, work.tiles.query_tiles, heads, 128, shared, work);
+  kernel.attention = AttentionPass::forward;
   kernel.write_at_end = true;
   kernel.flops[static_cast<std::size_t>(step.precision().gemm_pipe)] += 4 * work.scores * static_cast<double>(size);
   kernel.flops[static_cast<std::size_t>(Pipe::fp32)] += kForwardOperations * work.scores;
@@ -171,6 +172,7 @@ void attend_block_backward(TrainingStep& step, const AttentionBlock& block, cons
   const Tiles tile = backward_tiles(step, size);
   const Work work = work_of(block, tile, true);
   KernelNode kernel = kernel_of(step, work.tiles.key_tiles, heads, 256, kBackwardSharedMemory, work);
+  kernel.attention = AttentionPass::backward;
   kernel.flops[static_cast<std::size_t>(step.precision().gemm_pipe)] += 10 * work.scores * static_cast<double>(size);
   kernel.flops[static_cast<std::size_t>(Pipe::fp32)] += kBackwardOperations * work.scores;
 

@@ -1,0 +1,94 @@
+// Collectives of some GPUs: who stands for whom where each GPU is in other groups than the first one.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/sampled/symmetry.h"
+#include "tests/cli/both_fidelities.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+
+// Groups that split a sample, and others for the gradients, which switches sum: each GPU is in other groups than GPU 0.
+TEST(SampledGroups, OneGpuStandsForAllInGroupsOfSome) {
+  const auto [cycle, sampled] = run_both(R"({"system": {"base": "hgx-h100", "gpu": {"compute_units": 24}}, "gpus": 8,
+    "workload": {"model": "attention", "sequence": 512, "hidden": 256, "heads": 4, "batch": 2},
+    "scheme": {"name": "megatron", "sample_gpus": 4}, "all_reduce": {"algorithm": "in_switch", "channels": 4}})");
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("One GPU stands for all 8"));
+  for (const char* of : {"time_s", "backward_s", "communication_s"}) {
+    EXPECT_NEAR(iteration(sampled, of) / iteration(cycle, of), 1, 0.04) << of;
+  }
+  ASSERT_EQ(sampled.at("collectives").size(), cycle.at("collectives").size());
+  std::size_t of_some = 0;
+  for (const Json& collective : sampled.at("collectives")) of_some += collective.at("ranks") < 8 ? 1 : 0;
+  EXPECT_GT(of_some, 0U);
+}
+
+// Two nodes of eight: heads are exchanged within each, blocks go from place to place between them.
+constexpr const char* kRingsOfNodes = R"({"system": {"base": "hgx-h100-cluster", "gpu": {"compute_units": 24}},
+  "gpus": 16, "workload": {"model": "attention", "sequence": 512, "hidden": 256, "heads": 8, "causal": true},
+  "scheme": {"name": "ulysses_ring", "split": "striped"}})";
+
+TEST(SampledGroups, OneGpuStandsForThoseOfNodesAndOfPlacesInThem) {
+  const auto [cycle, sampled] = run_both(kRingsOfNodes);
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("One GPU stands for all 16"));
+  for (const char* of : {"time_s", "communication_s"}) {
+    EXPECT_NEAR(iteration(sampled, of) / iteration(cycle, of), 1, 0.04) << of;
+  }
+  const auto bytes_of = [](const Json& result, const std::string& name) {
+    double sum = 0;
+    for (const Json& link : result.at("links")) {
+      if (link.at("name").get<std::string>().find(name) != std::string::npos) sum += link.at("bytes").get<double>();
+    }
+    return sum;
+  };
+  for (const char* name : {"gpu13->", "nic"}) {
+    EXPECT_GT(bytes_of(cycle, name), 0) << name;
+    EXPECT_NEAR(bytes_of(sampled, name) / bytes_of(cycle, name), 1, 0.03) << name;
+  }
+}
+
+// Weights are split in a node; what a GPU has of them it shares with those of its place. (The sum of biases goes by as
+// many channels as there are places, for which few units have no room.)
+TEST(SampledGroups, GradientsOfWhatPlacesShareAreSummedByOne) {
+  const auto [cycle, sampled] = run_both(R"({"system": {"base": "hgx-h100-cluster", "gpu": {"compute_units": 48}},
+    "gpus": 16, "workload": {"model": "attention", "sequence": 512, "hidden": 256, "heads": 8, "batch": 2},
+    "scheme": {"name": "megatron", "sample_gpus": 8}})");
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("One GPU stands for all 16"));
+  for (const char* of : {"time_s", "backward_s"}) {
+    EXPECT_NEAR(iteration(sampled, of) / iteration(cycle, of), 1, 0.04) << of;
+  }
+}
+
+TEST(SampledGroups, GroupsAcrossNodesOfOtherPlacesAreSimulatedOneByOne) {
+  const auto why_not = [](const std::string& text) {
+    const RunConfig config = config_of(text);
+    return FoldedMachine(config, programs_of(config)).why_not();
+  };
+  const std::string config = kRingsOfNodes;
+  EXPECT_EQ(why_not(config), "");
+  const auto with = [&](const std::string& scheme) {
+    return std::string(config).replace(config.find("\"name\""), 0, scheme + ", ");
+  };
+  EXPECT_THAT(why_not(with(R"("ulysses_gpus": 4)")), HasSubstr("neither of one node nor of one place in all nodes"));
+  // A node of one place would do, but a ring of all GPUs needs a whole node.
+  EXPECT_EQ(why_not(with(R"("ulysses_gpus": 2)")), why_not(with(R"("ulysses_gpus": 4)")));
+}
+
+// The first GPU is in groups of its node, others are not.
+TEST(SampledGroups, EachGpuMustBeInGroupsOfTheSameKind) {
+  const RunConfig config = config_of(kRingsOfNodes);
+  std::vector<Program> programs = programs_of(config);
+  for (ProgramOp& op : programs[9].ops.edit()) {
+    if (op.kind == ProgramOpKind::collective && op.collective.group.size() == 8) {
+      op.collective.group = GpuGroup::first(9);
+      break;
+    }
+  }
+  EXPECT_THAT(FoldedMachine(config, programs).why_not(), HasSubstr("neither of one node"));
+}
+
+}  // namespace
+}  // namespace weft
