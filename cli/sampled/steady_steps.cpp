@@ -92,11 +92,11 @@ void SteadySteps::look(Time now, const TouchElsewhere& elsewhere) {
   next_look_ = machine_->gpu(0).statistics().memory_transactions + between_;
   const std::optional<Mark> found = mark(now);
   const auto same_warps = [](const Warps& a, const Warps& b) { return a.gpu == b.gpu && a.at.agent == b.at.agent; };
-  const auto same = [&](const Mark& mark) {
-    return std::ranges::equal(mark.warps, found->warps, same_warps) &&
-           SteadyKernels::same(mark.kernels, found->kernels);
+  const auto of_others = [&](const Marks& marks) {
+    return !marks.empty() && (!std::ranges::equal(marks.back().warps, found->warps, same_warps) ||
+                              !SteadyKernels::same(marks.back().kernels, found->kernels));
   };
-  if (!found || (!marks_.empty() && !same(marks_.back()))) {
+  if (!found || of_others(marks_) || of_others(wave_marks_)) {
     marks_.clear();
     wave_marks_.clear();
     most_ = kFewest;
