@@ -41,8 +41,13 @@ void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
   f.object(
       "attention_efficiency",
       [&](auto& passes) {
-        passes.number("forward", unit.attention_efficiency.forward, 0, 1, Presence::optional);
-        passes.number("backward", unit.attention_efficiency.backward, 0, 1, Presence::optional);
+        const auto pass = [&](const char* key, double& value) {
+          passes.number(key, value, 0, 1, Presence::optional);
+          passes.refuse_unless(value == 0 || value >= 0.001, key,
+                               fmt::format("expected 0 or at least 0.001, got {}", value));
+        };
+        pass("forward", unit.attention_efficiency.forward);
+        pass("backward", unit.attention_efficiency.backward);
       },
       Presence::optional);
   f.count("max_outstanding_lines", unit.max_outstanding_lines, 1, 1 << 20);

@@ -191,8 +191,12 @@ FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>
     programs_.resize(gpus);
     keep_collectives();
     for (const auto& ways : symmetries(network, gpus)) {
-      why_not_ = has_groups_ && ways.front().standing > 1 ? "some collectives are of some GPUs only" : "";
-      if (why_not_.empty()) round_messages(ways);
+      if (has_groups_ && ways.front().standing > 1) {  // their groups are others; what kept one from it says more
+        if (why_not_.empty()) why_not_ = "some collectives are of some GPUs only";
+        break;
+      }
+      why_not_.clear();
+      round_messages(ways);
       if (why_not_.empty()) break;
     }
     if (!why_not_.empty()) return;

@@ -105,6 +105,8 @@ TEST(RunConfig, RefusesImpossibleNumbersWhereTheyStand) {
   EXPECT_THAT(error_with({"network.link.latency_ns=0"}), StartsWith("e.json: /network/link/latency_ns: "));
   EXPECT_THAT(error_with({"gpu.clock_MHz=0"}), StartsWith("e.json: /gpu/clock_MHz: "));
   EXPECT_THAT(error_with({"gpu.hbm.memory_GiB=-1"}), StartsWith("e.json: /gpu/hbm/memory_GiB: "));
+  EXPECT_THAT(error_with({"gpu.compute_unit.attention_efficiency.forward=1e-9"}),
+              HasSubstr("/gpu/compute_unit/attention_efficiency/forward: expected 0 or at least 0.001, got 1e-09"));
   EXPECT_THAT(error_with({"gpu.l2.bytes=1000000"}), HasSubstr("a multiple of slices * ways * 128 B"));
   EXPECT_THAT(error_with({"network.links_per_gpu=3"}), HasSubstr("expected at least 4 (one to each switch), got 3"));
   EXPECT_THAT(error_with({"workload.batch=0"}), StartsWith("e.json: /workload/batch: "));

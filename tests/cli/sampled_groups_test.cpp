@@ -73,8 +73,10 @@ TEST(SampledGroups, GroupsAcrossNodesOfOtherPlacesAreSimulatedOneByOne) {
     return std::string(config).replace(config.find("\"name\""), 0, scheme + ", ");
   };
   EXPECT_THAT(why_not(with(R"("ulysses_gpus": 4)")), HasSubstr("neither of one node nor of one place in all nodes"));
-  // A node of one place would do, but a ring of all GPUs needs a whole node.
   EXPECT_EQ(why_not(with(R"("ulysses_gpus": 2)")), why_not(with(R"("ulysses_gpus": 4)")));
+  // What keeps one GPU from standing for all is said, not that a whole node cannot either.
+  const std::string by_tree = std::string(config).insert(config.rfind('}'), R"(, "all_reduce": {"algorithm": "tree"})");
+  EXPECT_THAT(why_not(by_tree), HasSubstr("do different things by tree"));
 }
 
 // The first GPU is in groups of its node, others are not.
