@@ -9,8 +9,9 @@ namespace weft {
 std::int64_t library_buffer_bytes(const RunConfig& config) {
   if (config.gpus < 2) return 0;
   const auto& cluster = config.system.network.cluster;
-  const std::uint32_t per_node = !config.system.switch_reduce ? 0 : cluster ? cluster->gpus_per_node : config.gpus;
-  return communication_buffer_bytes(config.system.collectives, config.gpus, per_node);
+  const std::uint32_t per_node = cluster ? cluster->gpus_per_node : config.gpus;
+  return communication_buffer_bytes(config.system.collectives, config.gpus, per_node,
+                                    config.system.switch_reduce.has_value());
 }
 
 void check_memory(const RunConfig& config, const std::vector<Program>& programs, RunResult& result) {

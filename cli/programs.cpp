@@ -212,7 +212,8 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                             .gpus_per_node = gpus_per_node,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
                             .nic_GBps = nic_of_gpu_GBps(config.system.network),
-                            .node_latency = latency_between_nodes(config.system.network)};
+                            .node_latency = latency_between_nodes(config.system.network),
+                            .values_travel = config.functional.has_value()};
   const bool faults = config.system.switch_reduce && !config.system.network.faults.empty();
   const std::unique_ptr<Network> network = faults ? make_network(config.system.network, gpus) : nullptr;
   if (config.system.switch_reduce) context.fan_in = config.system.switch_reduce->fan_in;

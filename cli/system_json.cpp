@@ -77,6 +77,14 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
   f.number("flagged_GBps", collectives.flagged_GBps, 0, kMaxGBps, Presence::optional);
   f.time_ns("base_latency_ns", collectives.base_latency, 0, kMaxTimeNs);
   f.time_ns("fence_ns", collectives.fence, 0, kMaxTimeNs, Presence::optional);
+  f.object(
+      "proxy",
+      [&](auto& proxy) {
+        proxy.time_ns("ll_ns", collectives.proxy.ll, 0, kMaxTimeNs, Presence::optional);
+        proxy.time_ns("ll128_ns", collectives.proxy.ll128, 0, kMaxTimeNs, Presence::optional);
+        proxy.time_ns("simple_ns", collectives.proxy.simple, 0, kMaxTimeNs, Presence::optional);
+      },
+      Presence::optional);
 }
 
 template <class Fields>

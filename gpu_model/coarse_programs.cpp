@@ -48,6 +48,9 @@ class CoarsePrograms final : public BlockPrograms {
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t group) const override {
     return (fine_->lines_in_flight(block, group) + grain_ - 1) / grain_;
   }
+  [[nodiscard]] bool by_nic(std::uint32_t block, std::uint32_t group) const override {
+    return fine_->by_nic(block, group);
+  }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
     return std::make_unique<CoarseCursor>(fine_->start(block, group), grain_);
   }

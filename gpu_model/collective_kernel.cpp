@@ -12,6 +12,7 @@
 #include "gpu_model/in_switch_plan.h"
 #include "gpu_model/in_switch_programs.h"
 #include "gpu_model/message_programs.h"
+#include "gpu_model/nic_programs.h"
 #include "gpu_model/phase_lines.h"
 #include "gpu_model/schedule_programs.h"
 #include "network/collective_algorithm.h"
@@ -159,7 +160,11 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
                                                                   place.protocol.chunk_unit, *context.ring_orders));
     }
     place.fence = clock.to_subcycles(library.fence);
-    place.node_latency = clock.to_subcycles(context.node_latency);
+    place.node_latency = clock.to_subcycles(context.node_latency) + staging_time(*context.gpu);
+    if (context.nic_GBps > 0) place.gpus_per_node = context.gpus_per_node;
+    place.nic_line = nic_line_time(*context.gpu, context.nic_GBps);
+    place.values_travel = context.values_travel;
+    place.proxy_latency = clock.to_subcycles(place.protocol.proxy_latency);
     place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
     place.registered = registered && is_ring && choice.protocol == CollectiveProtocol::simple;
     place.buffer_end = context.gpu->hbm.bytes;
@@ -240,12 +245,13 @@ const char* to_string(Mover mover) {
   return kNames.at(static_cast<std::size_t>(mover));
 }
 
-std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus,
-                                        std::uint32_t gpus_per_node) {
-  const std::int64_t ring = library.ring.channels * library.ring.buffer_bytes;
-  if (gpus_per_node == 0) return ring;
-  return std::max(
-      ring, in_switch_buffer_bytes(library.in_switch, std::min(gpus, gpus_per_node), gpus > gpus_per_node ? 2 : 1));
+std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus, std::uint32_t gpus_per_node,
+                                        bool in_switch) {
+  const bool nodes = gpus > gpus_per_node;
+  const std::uint32_t leaving = nodes ? (library.ring.channels + gpus_per_node - 1) / gpus_per_node : 0;
+  const std::int64_t ring = (library.ring.channels + leaving) * library.ring.buffer_bytes;
+  if (!in_switch) return ring;
+  return std::max(ring, in_switch_buffer_bytes(library.in_switch, std::min(gpus, gpus_per_node), nodes ? 2 : 1));
 }
 
 namespace {

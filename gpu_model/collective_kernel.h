@@ -74,6 +74,7 @@ struct CollectiveContext {
   Bandwidth link;                                           // of one, each way
   double nic_GBps = 0;                                      // a GPU's share of its node's NICs; one node: 0
   Time node_latency;                                        // of a message from one node to another
+  bool values_travel = false;                               // so a flag must not overtake its data
   std::string why_not_in_network = "no router sums";        // as why_not_in_switch, of routers
   std::uint16_t aggregation_group = 0;                      // of routers that sum
   std::uint16_t multicast_group = 0;                        // the first of the collective
@@ -84,10 +85,10 @@ struct CollectiveContext {
 // The size nccl-tests reports: the larger of what a rank gives and gets.
 [[nodiscard]] std::int64_t reported_bytes(const CollectiveDemand& demand);
 
-// Buffers of the communication library, at the end of the memory of each GPU. `gpus_per_node`: 0 where no switch
-// reduces.
+// Buffers of the communication library, at the end of the memory of each GPU: of rings, those from which NICs take
+// what goes to other nodes included, or of the switch.
 [[nodiscard]] std::int64_t communication_buffer_bytes(const CollectiveSpec& library, std::uint32_t gpus,
-                                                      std::uint32_t gpus_per_node);
+                                                      std::uint32_t gpus_per_node, bool in_switch);
 
 // Plans one collective of the group. Engines take in_switch only where the wish names it. Counters first_flag ... are
 // its own. Throws InputError for what no algorithm here does, for in_switch where it cannot be: no switch reduces, or

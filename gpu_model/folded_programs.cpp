@@ -4,6 +4,7 @@
 #include <numeric>
 #include <span>
 
+#include "gpu_model/phase_likeness.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -18,53 +19,6 @@ constexpr std::size_t kComparedOfMany = 64;
 constexpr std::size_t kMany = 256;
 
 using Ranks = std::vector<std::shared_ptr<const BlockPrograms>>;
-
-bool talks(Target target) { return target == Target::remote; }
-
-// Whether a rank does what another one does, all that it talks to being renamed.
-class Likeness {
- public:
-  explicit Likeness(const Renaming& renaming) : renaming_(&renaming) {}
-
-  [[nodiscard]] bool of(const Phase& own, const Phase& other) const {
-    if (own.load_count != other.load_count || own.store_count != other.store_count ||
-        own.wait_count != other.wait_count || own.post_count != other.post_count || own.rounds != other.rounds ||
-        own.stages != other.stages || own.compute != other.compute || own.fence != other.fence ||
-        own.delay != other.delay || own.fenced != other.fenced || own.post_delay != other.post_delay ||
-        own.post_delay_phases != other.post_delay_phases) {
-      return false;
-    }
-    for (std::size_t i = 0; i < own.load_count; ++i) {
-      if (!streams(own.loads.at(i), other.loads.at(i))) return false;
-    }
-    for (std::size_t i = 0; i < own.store_count; ++i) {
-      if (!streams(own.stores.at(i), other.stores.at(i))) return false;
-    }
-    for (std::size_t i = 0; i < own.wait_count; ++i) {
-      if (own.waits.at(i).value != other.waits.at(i).value) return false;
-    }
-    for (std::size_t i = 0; i < own.post_count; ++i) {
-      const FlagPost& a = own.posts.at(i);
-      const FlagPost& b = other.posts.at(i);
-      if (a.target != b.target || !peers(a.target, a.gpu, b.gpu)) return false;
-      if (a.target == Target::launch) return false;
-    }
-    return true;
-  }
-
- private:
-  [[nodiscard]] bool peers(Target target, std::uint16_t own, std::uint16_t other) const {
-    return !talks(target) || renaming_->rank(own) == other;
-  }
-  [[nodiscard]] bool streams(const LineStream& own, const LineStream& other) const {
-    return own.lines == other.lines && own.target == other.target && own.adds == other.adds &&
-           own.first_sectors == other.first_sectors && own.last_sectors == other.last_sectors &&
-           own.arrived_before == other.arrived_before && own.target != Target::tree &&
-           (own.arrival_flag == kNoFlag) == (other.arrival_flag == kNoFlag) && peers(own.target, own.gpu, other.gpu);
-  }
-
-  const Renaming* renaming_;
-};
 
 struct FoldedPlan {
   Ranks ranks;
@@ -166,6 +120,9 @@ class FoldedPrograms final : public BlockPrograms {
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t group) const override {
     return own().lines_in_flight(block, group);
   }
+  [[nodiscard]] bool by_nic(std::uint32_t block, std::uint32_t group) const override {
+    return own().by_nic(block, group);
+  }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
     return std::make_unique<FoldedCursor>(*plan_, rank_, block, group);
   }
@@ -236,29 +193,34 @@ class Distances {
 // All ranks side by side: each by its renaming of the one that stands for it.
 bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std::uint32_t warps, FoldedRanks& folded) {
   std::vector<Renaming> renamings;
-  std::vector<std::unique_ptr<PhaseCursor>> cursors;
+  std::vector<std::unique_ptr<PhaseCursor>> cursors;  // null: its block has no such group
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
     const std::uint32_t its = renamings.emplace_back(by, r * by.apart).block(block);
-    if (ranks[r]->blocks() <= std::max(block, its) || ranks[r]->groups(its) <= warps) return false;
-    cursors.push_back(ranks[r]->start(its, warps));
+    if (ranks[r]->blocks() <= std::max(block, its)) return false;
+    cursors.push_back(warps < ranks[r]->groups(its) ? ranks[r]->start(its, warps) : nullptr);
   }
   Distances distances(by, folded);
   const std::size_t most = ranks.size() < kMany ? kComparedPhases : kComparedOfMany;
   std::vector<std::uint32_t> compared(ranks.size());
   std::iota(compared.begin(), compared.end(), 0U);
   std::vector<Phase> phases(ranks.size());
+  std::vector<bool> goes_on(ranks.size());
   for (std::size_t taken = 0;; ++taken) {
     if (taken == most) compared = few_of(by);
-    const bool goes_on = cursors.front()->next(phases.front());
-    for (const std::uint32_t r : std::span(compared).subspan(1)) {
-      if (cursors[r]->next(phases[r]) != goes_on) return false;
-      if (!goes_on) continue;
+    for (const std::uint32_t r : compared) {
+      goes_on[r] = cursors[r] != nullptr && cursors[r]->next(phases[r]);
       if (r < by.standing) continue;
       const std::uint32_t before = renamings[r].rank_before(r * by.apart) / by.apart;
-      if (!Likeness(renamings[r]).of(phases[before], phases[r])) return false;
+      if (goes_on[r] != goes_on[before]) return false;
+      if (goes_on[r] && !Likeness(renamings[r]).of(phases[before], phases[r])) return false;
     }
-    if (!goes_on) return true;
-    for (std::uint32_t r = 0; r < by.standing; ++r) distances.note(r, phases[r]);
+    bool any = false;
+    for (std::uint32_t r = 0; r < by.standing; ++r) {
+      if (!goes_on[r]) continue;
+      any = true;
+      distances.note(r, phases[r]);
+    }
+    if (!any) return true;
     if (by.standing > 1) continue;  // all of a node are there
     const Phase& own = phases.front();
     // By multicasts of their node; of few ranks, the first two.
@@ -266,6 +228,12 @@ bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std:
     if (!note_multicasts(phases, &Phase::loads, own.load_count, reached, folded.multicasts)) return false;
     if (!note_multicasts(phases, &Phase::stores, own.store_count, reached, folded.multicasts)) return false;
   }
+}
+
+std::uint32_t most_groups(const Ranks& ranks, std::uint32_t block, std::uint32_t standing) {
+  std::uint32_t most = 0;
+  for (std::uint32_t rank = 0; rank < standing; ++rank) most = std::max(most, ranks[rank]->groups(block));
+  return most;
 }
 
 }  // namespace
@@ -284,7 +252,8 @@ std::optional<FoldedRanks> fold_ranks(const std::vector<ScriptedKernel>& ranks, 
   FoldedRanks folded;
   folded.pair_of_place.assign(by.standing, FoldedRanks::kNobody);
   for (std::uint32_t block = 0; block < ranks.front().blocks() && !known; ++block) {
-    for (std::uint32_t warps = 0; warps < plan->ranks.front()->groups(block); ++warps) {
+    const std::uint32_t groups = most_groups(plan->ranks, block, by.standing);
+    for (std::uint32_t warps = 0; warps < groups; ++warps) {
       if (!alike(plan->ranks, by, block, warps, folded)) return std::nullopt;
     }
   }

@@ -22,6 +22,9 @@ ComputeUnitSpec engine_parts(ComputeUnitSpec unit) {
 }
 WarpSchedulers engine_pipes() { return {1, WarpPolicy::round_robin}; }
 
+// Requests of all queue pairs of a NIC that may be under way: no bound in practice.
+constexpr std::uint32_t kNicLines = 1U << 20U;
+
 // To the host's own caches.
 void prefetch_two_lines(const void* state) {
   __builtin_prefetch(state, 1);
@@ -72,6 +75,10 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   for (std::uint32_t u = spec.compute_units / 2; u < spec.compute_units; ++u) units_[u].partition = 1;
   units_.emplace_back(engine_parts(unit), spec.l2.tlb, engine_pipes(), copy_time, copy_time);
   units_.back().partition = L2Cache::kNoPartition;
+  // What a NIC moves only its links limit.
+  units_.emplace_back(engine_parts(unit), spec.l2.tlb, engine_pipes(), 0, 0);
+  units_.back().partition = L2Cache::kNoPartition;
+  units_.back().load_limit = units_.back().store_limit = kNicLines;
   for (Unit& u : units_) {
     u.to_links = request_latency_;
     u.from_links = response_latency_;

@@ -114,6 +114,7 @@ class Gpu final : public Chip {
     return work_.pushes.empty() || ports_.empty() ? nullptr : work_.pushes[op.value];
   }
   [[nodiscard]] std::uint32_t engine_unit(Executor executor, std::uint64_t block) const;
+  [[nodiscard]] std::uint32_t nic_unit() const { return spec_.compute_units + 1; }
   void end_op(std::uint32_t kernel);
   void dispatch(std::uint32_t kernel);
   void dispatch_on(std::uint32_t unit, const Block& left);
@@ -240,8 +241,8 @@ class Gpu final : public Chip {
   std::uint32_t private_units_ = 0;  // the first of them; 0: none
   std::optional<GpuPower> power_;
 
-  // Compute units, then the copy engine of the host link, copy engines between GPUs, the endpoint engine, private
-  // compute units of communication.
+  // Compute units, then the copy engine of the host link, the NIC's DMA, copy engines between GPUs, the endpoint
+  // engine, private compute units of communication.
   std::vector<Unit> units_;
   std::vector<Agent> agents_;
   std::vector<std::uint32_t> free_agents_;

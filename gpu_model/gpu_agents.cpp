@@ -133,6 +133,7 @@ void Gpu::post(std::uint32_t index, std::uint32_t number) {
     event.packet = flag.target == Target::multicast ? PacketKind::multicast_flag : PacketKind::flag;
     crossing = units_[agent.unit].to_links;
   }
+  if ((agent.phase.proxied_posts >> number & 1U) != 0) crossing += agent.phase.proxy_delay;
   if ((agent.phase.late_posts >> number & 1U) != 0) {
     crossing += agent.phase.post_delay;
     if (agent.phase.post_delay_phases > 0) crossing += agent.phase.post_delay_phases * (now() - agent.begins);

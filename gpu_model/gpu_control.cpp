@@ -9,6 +9,18 @@ namespace weft {
 namespace {
 // Blocks the distributor starts: one a cycle. UNSOURCED: no rate is published.
 constexpr SubCycle kBlockStart = kCycle;
+
+// One that is free, or a new one.
+template <class Element>
+std::uint32_t take_place(std::vector<std::uint32_t>& free, std::vector<Element>& all) {
+  if (free.empty()) {
+    all.emplace_back();
+    return static_cast<std::uint32_t>(all.size() - 1);
+  }
+  const std::uint32_t place = free.back();
+  free.pop_back();
+  return place;
+}
 }  // namespace
 
 void Gpu::host_step() {
@@ -51,23 +63,16 @@ std::uint32_t Gpu::engine_unit(Executor executor, std::uint64_t block) const {
       return spec_.compute_units;
     case Executor::copy_engine:
       WEFT_CHECK(spec_.engines.has_value(), "a GPU without copy engines");
-      return spec_.compute_units + 1 + static_cast<std::uint32_t>(block % spec_.engines->copy_engine.engines);
+      return nic_unit() + 1 + static_cast<std::uint32_t>(block % spec_.engines->copy_engine.engines);
     case Executor::endpoint_engine:
       WEFT_CHECK(spec_.engines.has_value(), "a GPU without an endpoint engine");
-      return spec_.compute_units + 1 + spec_.engines->copy_engine.engines;
+      return nic_unit() + 1 + spec_.engines->copy_engine.engines;
   }
   throw InternalError("unknown executor");
 }
 
 void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
-  std::uint32_t slot = 0;
-  if (free_running_.empty()) {
-    slot = static_cast<std::uint32_t>(running_.size());
-    running_.emplace_back();
-  } else {
-    slot = free_running_.back();
-    free_running_.pop_back();
-  }
+  const std::uint32_t slot = take_place(free_running_, running_);
   const ProgramOp* described = is_resident(op) ? nullptr : &frontend_.program().ops[op.value];
   RunningKernel& kernel = running_[slot];
   kernel = RunningKernel{};
@@ -181,14 +186,7 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block*
     unit.slots.take(kernel.needs);
     ++(kernel.communication ? unit.communication_blocks : unit.compute_blocks);
   }
-  std::uint32_t block = 0;
-  if (free_blocks_.empty()) {
-    block = static_cast<std::uint32_t>(blocks_.size());
-    blocks_.emplace_back();
-  } else {
-    block = free_blocks_.back();
-    free_blocks_.pop_back();
-  }
+  const std::uint32_t block = take_place(free_blocks_, blocks_);
   distributor_free_ = std::max(distributor_free_, now()) + kBlockStart;
   const std::uint64_t number = kernel.next_block++;
   const BlockPrograms* programs = kernel.script == nullptr ? nullptr : kernel.script->programs.get();
@@ -203,22 +201,16 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block*
     placed.slow_clock = left->slow_clock;
   }
   for (std::uint32_t group = 0; group < groups; ++group) {
-    std::uint32_t index = 0;
-    if (free_agents_.empty()) {
-      index = static_cast<std::uint32_t>(agents_.size());
-      agents_.emplace_back();
-    } else {
-      index = free_agents_.back();
-      free_agents_.pop_back();
-    }
+    const std::uint32_t index = take_place(free_agents_, agents_);
     Agent& agent = agents_[index];
     agent = Agent{};
-    agent.unit = unit_index;
+    agent.unit = programs != nullptr && programs->by_nic(block_number, group) ? nic_unit() : unit_index;
     agent.block = block;
     agent.block_number = number;
     agent.kernel = slot;
     agent.age = agents_placed_++;
-    agent.partitions = unit.schedulers.place(programs == nullptr ? kernel.program->warps() : WarpSchedulers::kMost);
+    agent.partitions =
+        units_[agent.unit].schedulers.place(programs == nullptr ? kernel.program->warps() : WarpSchedulers::kMost);
     if (programs == nullptr) {
       agent.lines_in_flight = kernel.program->lines_in_flight();
       agent.phase = kernel.program->phase(number, 0);

@@ -6,6 +6,7 @@
 
 #include "gpu_model/in_switch_programs.h"
 #include "gpu_model/in_switch_registered.h"
+#include "gpu_model/nic_programs.h"
 #include "gpu_model/phase_lines.h"
 #include "network/collective_algorithm.h"
 #include "network/group_rings.h"
@@ -79,7 +80,10 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
   place.poll = clock.to_subcycles(library.in_switch.poll);
   place.alike_trees = wish.alike_ranks;
-  place.node_latency = clock.to_subcycles(context.node_latency);
+  place.node_latency = clock.to_subcycles(context.node_latency) + staging_time(*context.gpu);
+  place.values_travel = context.values_travel;
+  place.nic_line = nic_line_time(*context.gpu, context.nic_GBps);
+  place.proxy_latency = clock.to_subcycles(library.proxy.simple);
   place.send_address = static_cast<std::int64_t>(demand.send_address);
   place.receive_address = static_cast<std::int64_t>(demand.receive_address);
   place.buffer = context.gpu->hbm.bytes - in_switch_buffer_bytes(place.spec, place.ranks, place.nodes());

@@ -6,7 +6,8 @@
 // Over several nodes (NCCL's NVLSTree, src/device/all_reduce.h): the ranks of one place in their nodes form a binary
 // tree for each channel, even and odd channels the two of a double tree. Reduce adds what its children in other nodes
 // sent to what the switch summed, and sends it to its parent; a fourth group, broadcast, stores what comes down to all
-// of the node through the switch and passes it on to the children. The root's reduce does both.
+// of the node through the switch and passes it on to the children. The root's reduce does both. What goes to other
+// nodes is taken from staging FIFOs by the NIC (nic_programs.h): two more groups, up and down.
 //
 // All-gather and reduce-scatter are halves of it: in_switch_gathers.h. On registered buffers, which the switch reaches
 // itself, nothing is staged: in_switch_registered.h.
@@ -34,6 +35,9 @@ struct InSwitchPlace {
   bool registered = false;             // only of one node
   bool alike_trees = false;            // over nodes: where there are any (network/binary_tree.h)
   SubCycle node_latency = 0;           // of a message from one node to another
+  SubCycle proxy_latency = 0;          // what host threads add to it
+  SubCycle nic_line = 0;               // that a GPU's share of the NICs takes for a line
+  bool values_travel = false;          // so a flag must not overtake its data
   std::uint32_t registered_warps = 0;  // of a block
   std::uint16_t multicast_group = 0;
   SubCycle fence = 0;

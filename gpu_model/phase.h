@@ -88,6 +88,8 @@ struct Phase {
   std::uint8_t late_posts = 0;                // a bit for each of `posts` that goes a way that is not simulated:
   std::uint32_t post_delay_phases = 0;        // it leaves later by so many times what the phase took,
   SubCycle post_delay = 0;                    // and this
+  std::uint8_t proxied_posts = 0;             // a bit for each of `posts` that a host thread sees and passes on,
+  SubCycle proxy_delay = 0;                   // so much later
   std::array<FlagWait, kMaxWaits> waits{};    // before the first round
   std::array<FlagPost, kMaxPosts> posts{};    // after the last round
 
@@ -97,6 +99,10 @@ struct Phase {
   void post(const FlagPost& p) { posts.at(post_count++) = p; }
   void post_late(const FlagPost& p) {
     late_posts = static_cast<std::uint8_t>(late_posts | 1U << post_count);
+    post(p);
+  }
+  void post_to_proxy(const FlagPost& p) {
+    proxied_posts = static_cast<std::uint8_t>(proxied_posts | 1U << post_count);
     post(p);
   }
 };
@@ -119,6 +125,8 @@ class BlockPrograms {
   [[nodiscard]] virtual std::uint32_t groups(std::uint32_t block) const = 0;
   // Loads that the warps of a group keep outstanding.
   [[nodiscard]] virtual std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t group) const = 0;
+  // No warps: the network's interface does what this group does, by DMA.
+  [[nodiscard]] virtual bool by_nic(std::uint32_t /*block*/, std::uint32_t /*group*/) const { return false; }
   [[nodiscard]] virtual std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const = 0;
 };
 

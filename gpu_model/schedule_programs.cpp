@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "gpu_model/nic_programs.h"
 #include "gpu_model/phase_lines.h"
 #include "sim/error.h"
 
@@ -11,17 +12,6 @@ namespace weft {
 namespace {
 
 using Connection = ScheduleLayout::Connection;
-
-auto key(const Connection& c) { return std::tuple(c.from, c.to, c.channel); }
-
-template <class Visit>
-void for_all_groups(const CollectiveSchedule& schedule, Visit&& visit) {
-  for (std::uint32_t rank = 0; rank < schedule.ranks(); ++rank) {
-    for (std::uint32_t block = 0; block < schedule.blocks(rank); ++block) {
-      for (std::uint32_t group = 0; group < schedule.groups(rank, block); ++group) visit(rank, block, group);
-    }
-  }
-}
 
 // The groups of a block share its warps.
 std::uint32_t warps_of(const ScheduleLayout& layout, std::uint32_t rank, std::uint32_t block) {
@@ -79,22 +69,14 @@ class StepCursor final : public PhaseCursor {
   }
 
   [[nodiscard]] const ProtocolShape& protocol() const { return layout_->place().protocol; }
-  [[nodiscard]] std::uint16_t gpu(std::uint32_t rank) const {
-    return static_cast<std::uint16_t>(layout_->place().group[rank].value);
-  }
-  // What a piece takes of a slot.
-  [[nodiscard]] std::int64_t wire_bytes(std::int64_t bytes) const {
-    const std::uint32_t data = protocol().data_bytes_per_line;
-    return (bytes + data - 1) / data * kLineBytes;
-  }
-  [[nodiscard]] std::int64_t slot(const End& end) const {
-    return end.connection->fifo + end.pieces % protocol().slots * protocol().slot_bytes;
-  }
+  [[nodiscard]] std::uint16_t gpu(std::uint32_t rank) const { return layout_->gpu(rank); }
+  [[nodiscard]] std::int64_t slot(const End& end) const { return layout_->slot(end.connection->fifo, end.pieces); }
 
   // What a step only keeps is complete, and lies at the same place of the output of whoever sent it.
   [[nodiscard]] bool comes_direct(const ScheduleStep& step) const {
     return layout_->place().registered && step.receive_count == 1 && step.source == ScheduleBuffer::none &&
-           step.destination == ScheduleBuffer::output && !step.accumulates;
+           step.destination == ScheduleBuffer::output && !step.accumulates &&
+           !layout_->by_nic(step.receives_from.at(0), rank_);
   }
   [[nodiscard]] std::int64_t destination(const ScheduleStep& step) const {
     return layout_->address(step.destination, rank_) + step.destination_offset;
@@ -104,10 +86,10 @@ class StepCursor final : public PhaseCursor {
     const std::uint32_t from = step.receives_from.at(i);
     const bool awaited = (step.unawaited >> i & 1U) == 0;
     End& end = end_of(received_, from, rank_);
-    const bool remote = protocol().receiver_reads;
+    const bool remote = end.connection->read;
     const bool direct = comes_direct(step);
     if (step.bytes > 0 && (!direct || remote || step.send_count > 0)) {
-      LineStream stream = lines(direct ? destination(step) : slot(end), wire_bytes(step.bytes),
+      LineStream stream = lines(direct ? destination(step) : slot(end), layout_->wire_bytes(step.bytes),
                                 remote ? Target::remote : Target::local, gpu(from));
       if (protocol().inline_flags && awaited) {
         stream.arrival_flag = end.connection->come;
@@ -124,12 +106,16 @@ class StepCursor final : public PhaseCursor {
 
   void send(const ScheduleStep& step, std::uint32_t to, Phase& phase) {
     End& end = end_of(sent_, rank_, to);
+    if (end.connection->by_nic) {
+      send_by_nic(step, end, phase);
+      return;
+    }
     const std::uint32_t slots = protocol().slots;
     if (end.pieces >= slots) phase.wait({end.connection->taken, end.pieces + 1 - slots});
-    const bool remote = !protocol().receiver_reads;
+    const bool remote = !end.connection->read;
     const bool direct = layout_->place().registered && step.destination == ScheduleBuffer::output;
     if (step.bytes > 0 && (!direct || remote)) {
-      LineStream stream = lines(direct ? destination(step) : slot(end), wire_bytes(step.bytes),
+      LineStream stream = lines(direct ? destination(step) : slot(end), layout_->wire_bytes(step.bytes),
                                 remote ? Target::remote : Target::local, gpu(to));
       if (protocol().inline_flags) stream.arrival_flag = end.connection->come;
       phase.store(stream);
@@ -138,6 +124,20 @@ class StepCursor final : public PhaseCursor {
     if (protocol().inline_flags && step.bytes > 0) return;
     phase.post({end.connection->come, Target::remote, gpu(to)});
     phase.fenced = true;
+  }
+
+  void send_by_nic(const ScheduleStep& step, End& end, Phase& phase) {
+    const std::uint32_t slots = protocol().slots;
+    const Connection& connection = *end.connection;
+    if (end.pieces >= slots) phase.wait({connection.sent, end.pieces + 1 - slots});
+    if (step.bytes > 0) {
+      phase.store(lines(layout_->slot(connection.staging, end.pieces), layout_->wire_bytes(step.bytes)));
+    }
+    ++end.pieces;
+    phase.post_to_proxy({connection.filled, Target::local, 0});
+    phase.proxy_delay = layout_->place().proxy_latency;
+    phase.fenced = true;
+    if (protocol().inline_flags) phase.fence = 0;
   }
 
   // What the come flag has counted when the last piece of the end is there.
@@ -179,7 +179,6 @@ class StepCursor final : public PhaseCursor {
     if (done_flag_ != kNoFlag) {
       const FlagPost done{done_flag_, Target::local, 0};
       step.hops_beyond > 0 ? phase.post_late(done) : phase.post(done);
-      phase.post_delay = step.hops_beyond * place.node_latency;
       // Within a block it is enough that L2 has the stores. A group that is alone in its block is waited for by other
       // blocks, which need a fence before they read the output; scratch memory is read past caches (RCCL
       // src/device/msccl_kernel_impl.h: a release, or a relaxed store).
@@ -191,6 +190,13 @@ class StepCursor final : public PhaseCursor {
     phase.compute = adding_time(place.adds_per_cycle, protocol().lines_per_round, terms);
     // Only what comes or goes has flags to check and words to pack.
     if (step.receive_count + step.send_count > 0) phase.compute = std::max(phase.compute, instruction_time_);
+    if (step.hops_beyond > 0) {
+      // The way to the parent, which nobody waits for, and those beyond it: the NIC has a piece when all of it is
+      // written.
+      const SubCycle sent = layout_->wire_bytes(step.bytes) / kLineBytes * place.nic_line;
+      const SubCycle hop = place.node_latency + place.proxy_latency + sent;
+      phase.post_delay = hop + step.hops_beyond * (hop + phase.rounds * phase.compute);
+    }
   }
 
   const ScheduleLayout* layout_;
@@ -209,86 +215,30 @@ class SchedulePrograms final : public BlockPrograms {
       : layout_(std::move(layout)), rank_(rank) {}
 
   [[nodiscard]] std::uint32_t blocks() const override { return layout_->schedule().blocks(rank_); }
+  // Behind those of warps, one for each of these that sends to other nodes.
   [[nodiscard]] std::uint32_t groups(std::uint32_t block) const override {
-    return layout_->schedule().groups(rank_, block);
+    return warps(block) + static_cast<std::uint32_t>(groups_with_nic(*layout_, rank_, block).size());
   }
-  [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t /*group*/) const override {
+  [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t group) const override {
+    if (by_nic(block, group)) return kNicLinesInFlight;
     return warps_of(*layout_, rank_, block) * layout_->place().protocol.lines_per_round * 2;  // of two sources
   }
+  [[nodiscard]] bool by_nic(std::uint32_t block, std::uint32_t group) const override { return group >= warps(block); }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
+    if (by_nic(block, group)) {
+      return nic_phases(*layout_, rank_, block, groups_with_nic(*layout_, rank_, block).at(group - warps(block)));
+    }
     return std::make_unique<StepCursor>(*layout_, rank_, block, group);
   }
 
  private:
+  [[nodiscard]] std::uint32_t warps(std::uint32_t block) const { return layout_->schedule().groups(rank_, block); }
+
   std::shared_ptr<const ScheduleLayout> layout_;
   std::uint32_t rank_;
 };
 
 }  // namespace
-
-ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedule, SchedulePlace place)
-    : schedule_(std::move(schedule)), place_(std::move(place)) {
-  const CollectiveSchedule& s = *schedule_;
-  for_all_groups(s, [&](std::uint32_t rank, std::uint32_t block, std::uint32_t group) {
-    if (s.steps(rank, block, group) == 0) return;
-    for (const std::uint32_t to : s.sends_to(rank, block, group)) {
-      connections_.push_back({rank, to, s.channel(rank, block, group)});
-    }
-    if (s.is_waited_for(rank, block, group)) done_.push_back({rank, block, group});
-  });
-  std::sort(connections_.begin(), connections_.end(), [](const auto& a, const auto& b) { return key(a) < key(b); });
-  std::vector<std::uint32_t> flags(s.ranks(), 0), fifos(s.ranks(), 0);
-  const std::int64_t fifo_bytes = place_.protocol.slots * place_.protocol.slot_bytes;
-  for (std::size_t i = 0; i < connections_.size(); ++i) {
-    Connection& c = connections_[i];
-    WEFT_CHECK(i == 0 || key(connections_[i - 1]) != key(c), "two groups of warps send on one connection");
-    c.come = place_.first_flag + flags[c.to]++;
-    c.taken = place_.first_flag + flags[c.from]++;
-    c.fifo = place_.buffer_end - ++fifos[place_.protocol.receiver_reads ? c.from : c.to] * fifo_bytes;
-  }
-  for (DoneFlag& done : done_) done.flag = place_.first_flag + flags[done.rank]++;
-  flags_ = std::ranges::max(flags);
-  const std::uint32_t most_fifos = std::ranges::max(fifos);
-  std::int64_t scratch_bytes = 0;
-  for (std::uint32_t rank = 0; rank < s.ranks(); ++rank) scratch_bytes = std::max(scratch_bytes, s.scratch_bytes(rank));
-  scratch_ = (place_.buffer_end - most_fifos * fifo_bytes - scratch_bytes) / kLineBytes * kLineBytes;
-  if (scratch_ < 0) throw InputError("a collective: expected memory for its connections' buffers, got too little");
-}
-
-const ScheduleLayout::Connection& ScheduleLayout::connection(std::uint32_t from, std::uint32_t to,
-                                                             std::uint32_t channel) const {
-  const std::tuple wanted(from, to, channel);
-  const auto at = std::lower_bound(connections_.begin(), connections_.end(), wanted,
-                                   [](const Connection& c, const auto& value) { return key(c) < value; });
-  WEFT_CHECK(at != connections_.end() && key(*at) == wanted, "a rank receives what nobody sends");
-  return *at;
-}
-
-std::uint32_t ScheduleLayout::steps_done(std::uint32_t rank, std::uint32_t block, std::uint32_t group) const {
-  const std::tuple wanted(rank, block, group);
-  const auto order = [](const DoneFlag& d) { return std::tuple(d.rank, d.block, d.group); };
-  const auto at = std::lower_bound(done_.begin(), done_.end(), wanted,
-                                   [&](const DoneFlag& d, const auto& value) { return order(d) < value; });
-  return at != done_.end() && order(*at) == wanted ? at->flag : kNoFlag;
-}
-
-std::int64_t ScheduleLayout::address(ScheduleBuffer buffer, std::uint32_t rank) const {
-  const bool in_place = place_.input_address == place_.output_address;
-  const std::int64_t input = schedule_->input_bytes(rank);
-  const std::int64_t output = schedule_->output_bytes(rank);
-  // In place, the smaller of the two is the rank's part of the other.
-  const auto shifted = [&](std::int64_t base, std::int64_t own, std::int64_t other) {
-    return in_place && own < other ? base + rank * own : base;
-  };
-  switch (buffer) {
-    case ScheduleBuffer::input:
-      return shifted(place_.input_address, input, output);
-    case ScheduleBuffer::output:
-      return shifted(place_.output_address, output, input);
-    default:
-      return scratch_;
-  }
-}
 
 std::shared_ptr<const BlockPrograms> schedule_programs(std::shared_ptr<const ScheduleLayout> layout,
                                                        std::uint32_t rank) {

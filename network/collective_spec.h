@@ -77,6 +77,12 @@ struct TunerSpec {
   Direct direct;
 };
 
+// What the library's host threads add to each piece that goes to another node: they see that it is ready, tell the
+// NIC, flush what came, and tell the GPU there (NCCL src/proxy.cc, src/transport/net.cc). By protocol.
+struct ProxySpec {
+  Time ll, ll128, simple;
+};
+
 struct CollectiveSpec {
   RingSpec ring;
   InSwitchSpec in_switch;
@@ -87,6 +93,7 @@ struct CollectiveSpec {
   double flagged_GBps = 0;  // what a block of LL or LL128 moves at most, flags included; 0: as the tuner has it of LL
   Time base_latency;        // start of a collective kernel to its first load: argument and channel set-up
   Time fence;               // a system-wide fence, beyond the acknowledgement of the block's own stores
+  ProxySpec proxy;
 };
 
 }  // namespace weft

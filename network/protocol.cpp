@@ -61,6 +61,7 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
       shape.slots = kSteps;
       shape.slot_bytes = kLlBufferBytes / kSteps;
       shape.inline_flags = true;
+      shape.proxy_latency = library.proxy.ll;
       shape.chunk_unit = shape.threads * kWordBytes;
       shape.block_GBps = flagged_GBps(library) / 2;
       break;
@@ -73,6 +74,7 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
       shape.inline_flags = true;
       shape.chunk_unit = shape.threads * kLl128ThreadBytes;
       shape.block_GBps = flagged_GBps(library) * shape.data_bytes_per_line / kLineBytes;
+      shape.proxy_latency = library.proxy.ll128;
       break;
     default: {
       const std::uint32_t steps = slices ? ring.slice_steps : 1;
@@ -84,6 +86,7 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
       shape.pieces_per_chunk = slices ? ring.chunk_steps / ring.slice_steps : 1;
       shape.chunk_unit = shape.threads * kWordBytes;
       shape.receiver_reads = ring.receiver_reads;
+      shape.proxy_latency = library.proxy.simple;
     }
   }
   if (ring.channel_shares) {

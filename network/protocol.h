@@ -21,6 +21,7 @@ struct ProtocolShape {
   ChunkOrder chunk_order = ChunkOrder::by_loop;
   double block_GBps = 0;  // what one block moves at most for its instructions; 0: no limit
   bool inline_flags = false;
+  Time proxy_latency;  // a piece to another node: what host threads add
   bool receiver_reads = false;
 };
 

@@ -44,6 +44,16 @@ SwitchLoad load_of(const Switch& hub, double factor) {
   return load;
 }
 
+// What a kernel takes on average: some GPUs of a node send to others, and their kernels meet that.
+SubCycle mean_duration(const Machine& machine, std::uint32_t op) {
+  SubCycle all = 0;
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    const OpTimes& times = machine.gpu(g).times()[op];
+    all += times.end - times.start;
+  }
+  return all / static_cast<SubCycle>(machine.gpus());
+}
+
 }  // namespace
 
 Regime observed_regime(const Machine& machine, const Program& program, const HostState& from, std::uint32_t end) {
@@ -56,14 +66,14 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
       continue;
     }
     Regime::Operation op{.duration = first.end - first.start, .ledger = gpu.ledger(OpId{i})};
+    const SubCycle mean = mean_duration(machine, i);
     if (program.ops[i].kind == ProgramOpKind::collective) {
-      SubCycle all = 0;
       for (std::size_t g = 0; g < machine.gpus(); ++g) {
-        const OpTimes& times = machine.gpu(g).times()[i];
-        op.duration = std::max(op.duration, times.end - first.start);
-        all += times.end - times.start;
+        op.duration = std::max(op.duration, machine.gpu(g).times()[i].end - first.start);
       }
-      op.early = op.duration - all / static_cast<SubCycle>(machine.gpus());
+      op.early = op.duration - mean;
+    } else {
+      op.duration = mean;
     }
     regime.operations.push_back(op);
   }

@@ -23,9 +23,10 @@ namespace weft {
 namespace {
 
 // How far off collectives are that some GPUs stand for, one standard deviation (docs/validation.md): between nodes by
-// trees in which all nodes are alike, and of all pairs; where LL and LL128 cut unevenly by the library, or on fewer
-// channels; where a branch of a tree of switches stands for all; all others.
+// trees in which all nodes are alike, those of switches apart, and of all pairs; where LL and LL128 cut unevenly by the
+// library, or on fewer channels; where a branch of a tree of switches stands for all; all others.
 constexpr double kTreeScatter = 0.035;
+constexpr double kInSwitchTreeScatter = 0.06;
 constexpr double kPairsScatter = 0.035;
 constexpr double kUnevenScatter = 0.035;
 constexpr double kBranchScatter = 0.015;
@@ -142,7 +143,9 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
       if (tree) evened.scatter = std::max(kBranchScatter, longer - 1);
       if (many_pairs) evened.scatter = std::max(evened.scatter, kPairsScatter);
-      if (by_alike_trees(*by)) evened.scatter = std::max(evened.scatter, kTreeScatter);
+      const bool in_switch = real.algorithm == kInSwitch;
+      if (by_alike_trees(*by))
+        evened.scatter = std::max(evened.scatter, in_switch ? kInSwitchTreeScatter : kTreeScatter);
       return evened;
     }
     return std::nullopt;

@@ -125,7 +125,7 @@ TEST_F(Sampled, OneGpuOrNodeStandsForAllNodes) {
     const Json cycle = run(config, "--fidelity cycle");
     const Json sampled = run(config, "--fidelity sampled");
     EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(note)) << config;
-    expect_near(sampled, cycle, "/collectives/0/end_s", 0.015);
+    expect_near(sampled, cycle, "/collectives/0/end_s", 0.022);
     EXPECT_EQ(sampled.at("links").size(), cycle.at("links").size());
     double busiest = 0;  // nodes take different lanes for a few flits of flags
     for (const Json& link : cycle.at("links")) busiest = std::max(busiest, link.at("bytes").get<double>());

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "network/collective_algorithm.h"
 #include "tests/gpu_model/small_gpu.h"
 
@@ -13,7 +15,8 @@ constexpr std::int64_t kPiece = 8192;
 
 struct Plan {
   Plan(CollectiveProtocol protocol, std::uint32_t ranks, std::int64_t bytes, bool receiver_reads = false,
-       CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring, std::uint32_t channels = 1) {
+       CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring, std::uint32_t channels = 1,
+       std::uint32_t gpus_per_node = 0) {
     CollectiveSpec library;
     library.ring.channels = 1;
     library.ring.receiver_reads = receiver_reads;
@@ -22,6 +25,8 @@ struct Plan {
     place.protocol = protocol_shape(library, protocol, true);
     place.protocol.piece_bytes = kPiece;
     place.fence = cycles(std::int64_t{7});
+    place.proxy_latency = cycles(std::int64_t{9});
+    place.gpus_per_node = gpus_per_node;
     std::vector<GpuId> group;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) group.push_back(GpuId{rank + 10});
     place.group = group;
@@ -32,9 +37,9 @@ struct Plan {
     std::shared_ptr<const CollectiveSchedule> schedule = make_schedule(algorithm, request);
     layout = std::make_shared<const ScheduleLayout>(schedule, place);
   }
-  [[nodiscard]] std::vector<Phase> phases(std::uint32_t rank, std::uint32_t block = 0) const {
+  [[nodiscard]] std::vector<Phase> phases(std::uint32_t rank, std::uint32_t block = 0, std::uint32_t group = 0) const {
     const auto programs = schedule_programs(layout, rank);
-    const auto cursor = programs->start(block, 0);
+    const auto cursor = programs->start(block, group);
     std::vector<Phase> all;
     for (Phase phase; cursor->next(phase);) all.push_back(phase);
     return all;
@@ -104,6 +109,49 @@ TEST(SchedulePrograms, ASlotIsTakenAgainOnlyWhenItsPieceWasTaken) {
     EXPECT_EQ(waits_for, sent > slots ? sent - slots : 0);
   }
   EXPECT_GT(sent, slots);
+}
+
+// Ranks are GPUs 10 and 11 on one node, 12 and 13 on the next: 11 sends to 12.
+TEST(SchedulePrograms, ToAnotherNodeTheNicTakesWhatWarpsHaveStaged) {
+  for (const auto protocol : {CollectiveProtocol::simple, CollectiveProtocol::ll128}) {
+    const bool flagged = protocol != CollectiveProtocol::simple;
+    const Plan plan(protocol, 4, 40 * kPiece, true, CollectiveAlgorithm::ring, 1, 2);
+    const auto programs = schedule_programs(plan.layout, 1);
+    ASSERT_EQ(programs->groups(0), 2U);
+    EXPECT_FALSE(programs->by_nic(0, 0));
+    EXPECT_TRUE(programs->by_nic(0, 1));
+    EXPECT_EQ(schedule_programs(plan.layout, 0)->groups(0), 1U);  // it sends within its node
+    const ScheduleLayout::Connection& to = plan.layout->connection(1, 2, 0);
+    const Phase stages = plan.phases(1).front();
+    EXPECT_EQ(stages.stores[0].target, Target::local);
+    EXPECT_EQ(stages.posts[0].flag, to.filled);
+    EXPECT_EQ(stages.posts[0].target, Target::local);
+    EXPECT_EQ(stages.proxied_posts, 1);
+    EXPECT_EQ(stages.proxy_delay, cycles(std::int64_t{9}));
+    EXPECT_EQ(stages.fence, flagged ? 0 : cycles(std::int64_t{7}));
+    const std::vector<Phase> sent = plan.phases(1, 0, 1);
+    std::uint32_t pieces = 0;
+    for (const Phase& phase : plan.phases(1)) pieces += phase.proxied_posts != 0 ? 1 : 0;
+    ASSERT_EQ(sent.size(), pieces);
+    const Phase& first = sent.front();
+    EXPECT_EQ(first.waits[0].flag, to.filled);
+    EXPECT_EQ(first.loads[0].first, stages.stores[0].first);
+    EXPECT_EQ(first.stores[0].target, Target::remote);
+    EXPECT_EQ(first.stores[0].gpu, 12);
+    EXPECT_EQ(first.stores[0].arrival_flag, flagged ? to.come : kNoFlag);
+    EXPECT_EQ(first.post_count, flagged ? 1 : 2);
+    EXPECT_FALSE(first.fenced);
+    const std::uint32_t slots = plan.layout->place().protocol.slots;
+    ASSERT_GT(sent.size(), slots);
+    EXPECT_EQ(sent[slots].waits[1].flag, to.taken);
+    EXPECT_EQ(sent[slots].waits[1].value, 1U);
+    // The receiver has it in its own memory, though in a node receivers read.
+    const std::vector<Phase> received = plan.phases(2);
+    const auto keeps = std::ranges::find_if(received, [](const Phase& phase) { return phase.load_count == 2; });
+    ASSERT_NE(keeps, received.end());
+    EXPECT_EQ(keeps->loads[1].target, Target::local);
+    EXPECT_EQ(keeps->loads[1].first, first.stores[0].first);
+  }
 }
 
 TEST(SchedulePrograms, AGpuHasTwoFlagsAPeerAndOneForEachGroupThatIsWaitedFor) {

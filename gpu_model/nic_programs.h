@@ -1,0 +1,36 @@
+// What the NIC does for a group of warps that sends to other nodes: piece after piece from the connection's staging
+// FIFO, with the sender, to the receiver's, once a proxy thread of the library has told it to.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "gpu_model/gpu_spec.h"
+#include "gpu_model/phase.h"
+#include "gpu_model/schedule_layout.h"
+
+namespace weft {
+
+// Of PCIe reads: 63 GB/s for a microsecond.
+inline constexpr std::uint32_t kNicLinesInFlight = 512;
+inline constexpr std::uint32_t kNicLinesPerRound = 16;  // only the grain at which what was read is sent
+
+// What a piece waits for on its way through the staging FIFO, beside the NIC: it is written, its flag is seen, it is
+// read, three passes through the L2.
+inline SubCycle staging_time(const GpuSpec& gpu) { return 3 * cycles(std::int64_t{gpu.l2.hit_latency_cycles}); }
+
+// What a GPU's share of its node's NICs takes for a line; 0: it has none.
+inline SubCycle nic_line_time(const GpuSpec& gpu, double nic_GBps) {
+  if (nic_GBps <= 0) return 0;
+  return cycles(kLineBytes * static_cast<double>(gpu.clock.count()) / (nic_GBps * 1e9));
+}
+
+// Groups of warps of the block that send to other nodes.
+[[nodiscard]] std::vector<std::uint32_t> groups_with_nic(const ScheduleLayout& layout, std::uint32_t rank,
+                                                         std::uint32_t block);
+// `layout` outlives it.
+[[nodiscard]] std::unique_ptr<PhaseCursor> nic_phases(const ScheduleLayout& layout, std::uint32_t rank,
+                                                      std::uint32_t block, std::uint32_t group);
+
+}  // namespace weft
