@@ -90,6 +90,11 @@ Phase InSwitchTree::nic_down(std::uint32_t channel, std::uint32_t c, std::uint32
   return phase;
 }
 
+// Blocks go in step, so their pieces are at the NIC at the same time: those of one tree.
+SubCycle InSwitchTree::all_channels(std::int64_t bytes) const {
+  return (place_->spec.channels + 1) / 2 * (bytes / kLineBytes) * place_->nic_line;
+}
+
 bool InSwitchTree::reduce(std::uint32_t channel, std::uint32_t index, std::int64_t bytes, Phase& phase) const {
   const Channel at = channel_of(channel);
   const TreeNode node = node_at(channel);
@@ -107,8 +112,7 @@ bool InSwitchTree::reduce(std::uint32_t channel, std::uint32_t index, std::int64
   if (node.endless()) {
     phase.post_late({at.turned, Target::local, 0});
     // The way to the parent, which nobody waits for, and those beyond it.
-    const SubCycle by_nic = bytes / kLineBytes * place_->nic_line;
-    phase.post_delay = (1 + node.hops_up()) * (hop() + by_nic) + node.hops_up() * place_->poll;
+    phase.post_delay = (1 + node.hops_up()) * (hop() + all_channels(bytes)) + node.hops_up() * place_->poll;
     phase.post_delay_phases = node.hops_up();
   }
   return false;

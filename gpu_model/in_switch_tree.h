@@ -51,6 +51,8 @@ class InSwitchTree {
   void stage(const Channel& at, bool up, std::uint32_t index, std::int64_t bytes, Phase& phase) const;
   [[nodiscard]] Phase pass_on(const Channel& at, std::uint32_t from, std::uint32_t to, std::uint32_t index,
                               std::int64_t bytes, std::uint16_t peer) const;
+  // What the NIC takes for pieces of so many bytes of all channels of a tree.
+  [[nodiscard]] SubCycle all_channels(std::int64_t bytes) const;
   // A level of a tree that goes on without end, apart from what its warps do.
   [[nodiscard]] SubCycle hop() const { return place_->node_latency + place_->proxy_latency; }
 
