@@ -82,6 +82,26 @@ bool takes_in_switch(const TunerQuery& query) {
          nodes_of(query) == 1 && query.ranks <= kMostGatheredRanks;
 }
 
+// NCCL src/enqueue.cc, addP2pToPlan: what is made of sends and receives takes LL up to so many bytes to a peer
+// (NCCL_P2P_LL_THRESHOLD; of a channel since 2.24, but channels get at least 64 KiB), then Simple, never LL128.
+constexpr std::int64_t kLlBytesToPeer = 16384;
+std::optional<CollectiveProtocol> point_to_point(const TunerQuery& query) {
+  const auto up_to = [](std::int64_t bytes) {
+    return bytes <= kLlBytesToPeer ? CollectiveProtocol::ll : CollectiveProtocol::simple;
+  };
+  switch (query.kind) {
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+      return up_to(query.bytes / std::max(1U, query.ranks));
+    case CollectiveKind::send_receive:
+    case CollectiveKind::shift:
+      return up_to(query.bytes);
+    default:
+      return std::nullopt;
+  }
+}
+
 double levels(std::uint32_t nodes) { return static_cast<double>(std::bit_width(nodes) - 1); }
 
 }  // namespace
@@ -155,6 +175,7 @@ TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllRe
     return {AllReduceAlgorithm::direct, protocol == CollectiveProtocol::automatic ? usual : protocol,
             channels > 0 ? channels : direct.channels};
   }
+  if (protocol == CollectiveProtocol::automatic) protocol = point_to_point(query).value_or(protocol);
   TunerChoice best;
   std::optional<double> least;
   std::vector<AllReduceAlgorithm> algorithms{algorithm};

@@ -105,18 +105,21 @@ TEST_F(Sampled, OneGpuOrNodeStandsForAllNodes) {
     const char* algorithm;
     const char* note;
     std::uint32_t gpus = 8;
+    double tolerance = 0.022;
   } cases[] = {
       {R"("all_reduce", "bytes": 1048576)", R"("ring", "protocol": "Simple", "channels": 4)",
        "One GPU stands for all 8"},
       // One channel's ring goes through every second node backwards, and no other one makes up for it.
       {R"("all_reduce", "bytes": 1048576)", R"("ring", "protocol": "Simple", "channels": 1)", "4 GPUs stand for all 8"},
       {R"("all_reduce", "bytes": 1048576)", R"("hierarchical", "channels": 4)", "One GPU stands for all 8"},
-      {R"("shift", "bytes": 262144)", R"("auto", "channels": 4)", "2 GPUs stand for all 8"},
+      {R"("shift", "bytes": 262144)", R"("auto", "protocol": "LL", "channels": 4)", "2 GPUs stand for all 8"},
+      // Four nodes' flows to the other rail share spines by a hash, which one node's do not.
+      {R"("shift", "bytes": 262144)", R"("auto", "channels": 4)", "2 GPUs stand for all 8", 8, 0.05},
       {R"("all_reduce", "bytes": 1048576)", R"("double_binary_tree", "protocol": "Simple", "channels": 8)",
        "One GPU stands for all 4", 4},
       {R"("all_reduce", "bytes": 1048576)", R"("in_switch", "channels": 4)", "One GPU stands for all 4", 4},
       {R"("all_reduce", "bytes": 65536)", R"("tree", "channels": 4)", "Every GPU was simulated by itself"}};
-  for (const auto& [collective, algorithm, note, gpus] : cases) {
+  for (const auto& [collective, algorithm, note, gpus, tolerance] : cases) {
     const std::string config =
         std::string(R"({"system": {"base": "hgx-h100-cluster", "max_gpus": 8, "gpu": {"compute_units": 24},
       "network": {"cluster": {"gpus_per_node": 2, "nics_per_node": 2, "tree": {"radix": 16}}}},
@@ -125,7 +128,7 @@ TEST_F(Sampled, OneGpuOrNodeStandsForAllNodes) {
     const Json cycle = run(config, "--fidelity cycle");
     const Json sampled = run(config, "--fidelity sampled");
     EXPECT_THAT(sampled.at("notes").dump(), HasSubstr(note)) << config;
-    expect_near(sampled, cycle, "/collectives/0/end_s", 0.022);
+    expect_near(sampled, cycle, "/collectives/0/end_s", tolerance);
     EXPECT_EQ(sampled.at("links").size(), cycle.at("links").size());
     double busiest = 0;  // nodes take different lanes for a few flits of flags
     for (const Json& link : cycle.at("links")) busiest = std::max(busiest, link.at("bytes").get<double>());
