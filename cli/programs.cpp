@@ -205,11 +205,10 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
   }
   const auto& cluster = config.system.network.cluster;
   const auto gpus = static_cast<std::uint32_t>(programs.size());
-  const std::uint32_t gpus_per_node = cluster ? cluster->gpus_per_node : gpus;
   CollectiveContext context{.gpu = &config.system.gpu,
                             .library = &config.system.collectives,
                             .links_per_gpu = links_of_gpu(config.system.network),
-                            .gpus_per_node = gpus_per_node,
+                            .gpus_per_node = cluster ? cluster->gpus_per_node : gpus,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
                             .nic_GBps = nic_of_gpu_GBps(config.system.network),
                             .node_latency = latency_between_nodes(config.system.network),

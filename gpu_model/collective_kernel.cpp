@@ -103,7 +103,8 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
                    static_cast<double>(context.link.count()) * 1e-9,
                    in_switch,
                    members_per_node(context, demand),
-                   context.nic_GBps};
+                   context.nic_GBps,
+                   user};
   TunerChoice choice;
   if (user) {  // its own blocks share what NCCL's limit of LL leaves to all channels
     CollectiveSpec own = library;

@@ -14,17 +14,6 @@ namespace {
 // data. Measured sums do not tell the two apart; a model choice that only shifts waiting between them.
 constexpr double kRequestShare = 0.4;
 
-// An engine goes by physical addresses, has no L1, and one set of adders that its agents take in turn.
-ComputeUnitSpec engine_parts(ComputeUnitSpec unit) {
-  unit.tlb_entries = 0;
-  unit.l1_bytes = 0;
-  return unit;
-}
-WarpSchedulers engine_pipes() { return {1, WarpPolicy::round_robin}; }
-
-// Requests of all queue pairs of a NIC that may be under way: no bound in practice.
-constexpr std::uint32_t kNicLines = 1U << 20U;
-
 // To the host's own caches.
 void prefetch_two_lines(const void* state) {
   __builtin_prefetch(state, 1);
@@ -69,21 +58,12 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   }
   for (std::uint32_t gpc = 0; gpc <= spec.gpcs; ++gpc) gpc_units_.push_back(first_unit_of_gpc(spec, gpc));
   for (std::uint32_t gpc = 0; gpc < spec.gpcs; ++gpc) gpc_of_.resize(gpc_units_[gpc + 1], gpc);
-  const double copy_bytes_per_cycle =
-      static_cast<double>(spec.host_link.count()) / static_cast<double>(spec.clock.count());
-  const SubCycle copy_time = cycles(kLineBytes / copy_bytes_per_cycle);
   for (std::uint32_t u = spec.compute_units / 2; u < spec.compute_units; ++u) units_[u].partition = 1;
-  units_.emplace_back(engine_parts(unit), spec.l2.tlb, engine_pipes(), copy_time, copy_time);
-  units_.back().partition = L2Cache::kNoPartition;
-  // What a NIC moves only its links limit.
-  units_.emplace_back(engine_parts(unit), spec.l2.tlb, engine_pipes(), 0, 0);
-  units_.back().partition = L2Cache::kNoPartition;
-  units_.back().load_limit = units_.back().store_limit = kNicLines;
   for (Unit& u : units_) {
     u.to_links = request_latency_;
     u.from_links = response_latency_;
   }
-  if (spec.engines) add_engines(*spec.engines);
+  add_engines();
   if (work.private_parts.compute_units) {
     private_units_ = static_cast<std::uint32_t>(units_.size());
     for (std::uint32_t u = 0; u < spec.compute_units; ++u) units_.emplace_back(units_[u]);
@@ -112,31 +92,6 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
     push_control(work.from->arrivals[i - work.from->first.value], GpuEvent{.kind = EventKind::op_arrives, .agent = i});
   }
   if (work.from->next_step) push_control(*work.from->next_step, GpuEvent{.kind = EventKind::host_step});
-}
-
-void Gpu::add_engines(const GpuEngines& engines) {
-  const auto line_time = [&](Bandwidth rate) {
-    return cycles(kLineBytes * static_cast<double>(spec_.clock.count()) / static_cast<double>(rate.count()));
-  };
-  const auto add = [&](Bandwidth rate, std::uint32_t outstanding, std::uint32_t packet_lines) {
-    Unit& unit =
-        units_.emplace_back(engine_parts(spec_.compute_unit), spec_.l2.tlb, engine_pipes(), 0, line_time(rate));
-    unit.load_limit = unit.store_limit = outstanding;
-    unit.packet_lines = packet_lines;
-    unit.partition = L2Cache::kNoPartition;
-    unit.to_links = request_latency_;
-    unit.from_links = response_latency_;
-  };
-  const CopyEngineSpec& copy = engines.copy_engine;
-  for (std::uint32_t e = 0; e < copy.engines; ++e) add(copy.rate, copy.max_outstanding_lines, copy.packet_lines);
-  const EndpointEngineSpec& endpoint = engines.endpoint_engine;
-  add(endpoint.memory_rate, endpoint.max_outstanding_lines, endpoint.packet_lines);
-  units_.back().at_link_port = true;
-  units_.back().to_links = units_.back().from_links = kCycle;
-  sram_first_line_ = static_cast<LineAddress>(spec_.hbm.bytes / kLineBytes);
-  sram_line_time_ = line_time(endpoint.sram_rate);
-  sram_latency_ = clock_.to_subcycles(endpoint.sram_latency);
-  l2_.set_update_cost(engines.near_memory.update_cost);
 }
 
 Time Gpu::next_activity() const {

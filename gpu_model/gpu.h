@@ -92,7 +92,8 @@ class Gpu final : public Chip {
   // gpu.cpp: time and events; gpu_over_time.cpp: bins of HBM traffic
   void handle(const GpuEvent& event);
   void announce(const GpuEvent& event) const;
-  void add_engines(const GpuEngines& engines);
+  // gpu_engines.cpp: the units beside compute units, but private ones
+  void add_engines();
   // Of the host, or the beginning or end of an operation.
   void push_control(SubCycle when, const GpuEvent& event) {
     ++control_due_;

@@ -11,26 +11,21 @@ namespace {
 // A phase for each piece, in the order in which the warps send them.
 class NicCursor final : public PhaseCursor {
  public:
-  NicCursor(const ScheduleLayout& layout, std::uint32_t rank, std::uint32_t block, std::uint32_t group)
-      : layout_(&layout),
-        rank_(rank),
-        block_(block),
-        group_(group),
-        channel_(layout.schedule().channel(rank, block, group)),
-        steps_(layout.schedule().steps(rank, block, group)) {}
+  explicit NicCursor(const WarpGroup& warps)
+      : layout_(warps.layout), warps_(warps), channel_(warps.channel()), steps_(warps.steps()) {}
 
   bool next(Phase& phase) override {
     for (;;) {
       while (send_ < step_.send_count) {
         const std::uint32_t to = step_.sends_to.at(send_++);
-        if (!layout_->by_nic(rank_, to)) continue;
+        if (!layout_->by_nic(warps_.rank, to)) continue;
         phase = Phase{};
         pass_on(end_of(to), phase);
         return true;
       }
-      if (next_ < steps_) next_ = layout_->schedule().skip_idle(rank_, block_, group_, next_);
+      if (next_ < steps_) next_ = warps_.skip_idle(next_);
       if (next_ >= steps_) return false;
-      step_ = layout_->schedule().step(rank_, block_, group_, next_++);
+      step_ = warps_.step(next_++);
       send_ = 0;
     }
   }
@@ -47,7 +42,7 @@ class NicCursor final : public PhaseCursor {
     for (End& end : ends_) {
       if (end.connection->to == to) return end;
     }
-    ends_.push_back({&layout_->connection(rank_, to, channel_)});
+    ends_.push_back({&layout_->connection(warps_.rank, to, channel_)});
     return ends_.back();
   }
 
@@ -74,7 +69,8 @@ class NicCursor final : public PhaseCursor {
   }
 
   const ScheduleLayout* layout_;
-  std::uint32_t rank_, block_, group_, channel_;
+  WarpGroup warps_;
+  std::uint32_t channel_;
   std::uint64_t steps_;
   std::uint64_t next_ = 0;
   ScheduleStep step_;
@@ -97,9 +93,6 @@ std::vector<std::uint32_t> groups_with_nic(const ScheduleLayout& layout, std::ui
   return found;
 }
 
-std::unique_ptr<PhaseCursor> nic_phases(const ScheduleLayout& layout, std::uint32_t rank, std::uint32_t block,
-                                        std::uint32_t group) {
-  return std::make_unique<NicCursor>(layout, rank, block, group);
-}
+std::unique_ptr<PhaseCursor> nic_phases(const WarpGroup& warps) { return std::make_unique<NicCursor>(warps); }
 
 }  // namespace weft

@@ -18,7 +18,8 @@ class Likeness {
         own.wait_count != other.wait_count || own.post_count != other.post_count || own.rounds != other.rounds ||
         own.stages != other.stages || own.compute != other.compute || own.fence != other.fence ||
         own.delay != other.delay || own.fenced != other.fenced || own.post_delay != other.post_delay ||
-        own.post_delay_phases != other.post_delay_phases || own.proxy_delay != other.proxy_delay) {
+        own.post_delay_phases != other.post_delay_phases || own.proxied_posts != other.proxied_posts ||
+        own.proxy_delay != other.proxy_delay) {
       return false;
     }
     for (std::size_t i = 0; i < own.load_count; ++i) {

@@ -94,4 +94,17 @@ class ScheduleLayout {
   std::int64_t scratch_ = 0;
 };
 
+// A group of warps of a block, and its steps. The layout outlives it.
+struct WarpGroup {
+  const ScheduleLayout* layout;
+  std::uint32_t rank, block, group;
+
+  [[nodiscard]] std::uint32_t channel() const { return layout->schedule().channel(rank, block, group); }
+  [[nodiscard]] std::uint64_t steps() const { return layout->schedule().steps(rank, block, group); }
+  [[nodiscard]] ScheduleStep step(std::uint64_t i) const { return layout->schedule().step(rank, block, group, i); }
+  [[nodiscard]] std::uint64_t skip_idle(std::uint64_t next) const {
+    return layout->schedule().skip_idle(rank, block, group, next);
+  }
+};
+
 }  // namespace weft

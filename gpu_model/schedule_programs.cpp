@@ -28,22 +28,21 @@ SubCycle instruction_time(const GpuSpec& gpu, const ProtocolShape& protocol) {
 // The phases of one group of warps: its place in the steps and in the FIFOs of its connections.
 class StepCursor final : public PhaseCursor {
  public:
-  StepCursor(const ScheduleLayout& layout, std::uint32_t rank, std::uint32_t block, std::uint32_t group)
-      : layout_(&layout),
-        rank_(rank),
-        block_(block),
+  explicit StepCursor(const WarpGroup& group)
+      : layout_(group.layout),
         group_(group),
-        channel_(layout.schedule().channel(rank, block, group)),
-        warps_(warps_of(layout, rank, block)),
-        steps_(layout.schedule().steps(rank, block, group)),
-        instruction_time_(instruction_time(*layout.place().gpu, layout.place().protocol)),
-        done_flag_(layout.steps_done(rank, block, group)) {}
+        rank_(group.rank),
+        channel_(group.channel()),
+        warps_(warps_of(*group.layout, group.rank, group.block)),
+        steps_(group.steps()),
+        instruction_time_(instruction_time(*layout_->place().gpu, layout_->place().protocol)),
+        done_flag_(layout_->steps_done(group.rank, group.block, group.group)) {}
 
   bool next(Phase& phase) override {
     for (;;) {
-      if (next_ < steps_ && done_flag_ == kNoFlag) next_ = layout_->schedule().skip_idle(rank_, block_, group_, next_);
+      if (next_ < steps_ && done_flag_ == kNoFlag) next_ = group_.skip_idle(next_);
       if (next_ >= steps_) return false;
-      const ScheduleStep step = layout_->schedule().step(rank_, block_, group_, next_++);
+      const ScheduleStep step = group_.step(next_++);
       if (step.idle() && done_flag_ == kNoFlag) continue;
       phase = Phase{};
       write(step, phase);
@@ -182,7 +181,7 @@ class StepCursor final : public PhaseCursor {
       // Within a block it is enough that L2 has the stores. A group that is alone in its block is waited for by other
       // blocks, which need a fence before they read the output; scratch memory is read past caches (RCCL
       // src/device/msccl_kernel_impl.h: a release, or a relaxed store).
-      const bool alone = layout_->schedule().groups(rank_, block_) == 1;
+      const bool alone = layout_->schedule().groups(rank_, group_.block) == 1;
       if (!phase.fenced && !(alone && step.destination == ScheduleBuffer::output)) phase.fence = 0;
       phase.fenced = phase.fenced || has_destination;
     }
@@ -200,8 +199,9 @@ class StepCursor final : public PhaseCursor {
   }
 
   const ScheduleLayout* layout_;
-  std::uint32_t rank_, block_, group_, channel_;
-  std::uint32_t warps_;
+  WarpGroup group_;
+  std::uint32_t rank_, channel_;
+  std::uint32_t warps_;  // how many
   std::uint64_t steps_;
   std::uint64_t next_ = 0;
   SubCycle instruction_time_;  // of a round
@@ -226,9 +226,10 @@ class SchedulePrograms final : public BlockPrograms {
   [[nodiscard]] bool by_nic(std::uint32_t block, std::uint32_t group) const override { return group >= warps(block); }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
     if (by_nic(block, group)) {
-      return nic_phases(*layout_, rank_, block, groups_with_nic(*layout_, rank_, block).at(group - warps(block)));
+      return nic_phases(
+          {layout_.get(), rank_, block, groups_with_nic(*layout_, rank_, block).at(group - warps(block))});
     }
-    return std::make_unique<StepCursor>(*layout_, rank_, block, group);
+    return std::make_unique<StepCursor>(WarpGroup{layout_.get(), rank_, block, group});
   }
 
  private:

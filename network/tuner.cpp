@@ -86,6 +86,7 @@ bool takes_in_switch(const TunerQuery& query) {
 // (NCCL_P2P_LL_THRESHOLD; of a channel since 2.24, but channels get at least 64 KiB), then Simple, never LL128.
 constexpr std::int64_t kLlBytesToPeer = 16384;
 std::optional<CollectiveProtocol> point_to_point(const TunerQuery& query) {
+  if (query.user_algorithm) return std::nullopt;
   const auto up_to = [](std::int64_t bytes) {
     return bytes <= kLlBytesToPeer ? CollectiveProtocol::ll : CollectiveProtocol::simple;
   };

@@ -24,6 +24,7 @@ struct TunerQuery {
   bool in_switch = false;            // switches can do it, in all nodes
   std::uint32_t ranks_per_node = 0;  // 0: one node, or nodes of different numbers of ranks, which count as one
   double nic_GBps = 0;               // a rank's share of the NICs of its node; 0: one node
+  bool user_algorithm = false;       // so not made of the library's sends and receives
 };
 
 struct TunerChoice {

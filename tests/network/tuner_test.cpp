@@ -92,6 +92,11 @@ TEST(Tuner, SendsAndReceivesTakeLlForShortMessagesAndNeverLl128) {
     EXPECT_EQ(protocol(kind, 16 * kKiB), CollectiveProtocol::ll);
     EXPECT_EQ(protocol(kind, 17 * kKiB), CollectiveProtocol::simple);
   }
+  TunerQuery query = gather_of(8, 8 * kMiB);
+  query.kind = CollectiveKind::all_to_all;
+  query.user_algorithm = true;
+  EXPECT_EQ(choose(hopper(), query, AllReduceAlgorithm::direct, CollectiveProtocol::automatic, 0).protocol,
+            CollectiveProtocol::ll128);
 }
 
 TEST(TunerFormula, TimeIsLatencyOfTheStepsAndBytesOverBandwidth) {

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <utility>
+
 #include "sim/json_reader.h"
 #include "tests/cli/run_weft.h"
 #include "tests/sim/temporary_folder.h"
