@@ -58,8 +58,9 @@ class Gpu final : public Chip {
   void leave_out(std::uint32_t agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);
   void leave_out(SubCycle time);
   // Nothing of the host is due, and all that runs are collectives and kernels in the middle: how far the collectives
-  // are. False: not so. And how far the kernels are.
+  // are. False: not so. Whether lines of collectives are under way. And how far the kernels are.
   [[nodiscard]] bool stepping(std::vector<CollectiveSteps>& found) const;
+  [[nodiscard]] bool collectives_move() const;
   [[nodiscard]] bool working(std::vector<KernelWork>& found) const;
   void note_rounds();  // how fast each block goes is counted from here on
   double share_rounds(std::uint32_t slot, double rounds);
@@ -234,9 +235,7 @@ class Gpu final : public Chip {
   SubCycle request_latency_;   // unit or link port to L2 slice
   SubCycle response_latency_;  // L2 slice to unit or link port
   SubCycle poll_wait_;         // from a change in L2 to the poll that sees it, on average
-  SubCycle l1_latency_;
-  SubCycle l1_line_time_;
-  SubCycle barrier_latency_;
+  SubCycle l1_latency_, l1_line_time_, barrier_latency_;
   SubCycle device_latency_;
   SubCycle graph_node_;              // device_latency_, unless kernels are launched as graphs
   std::uint32_t private_units_ = 0;  // the first of them; 0: none

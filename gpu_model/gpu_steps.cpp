@@ -18,6 +18,12 @@ bool Gpu::stepping(std::vector<CollectiveSteps>& found) const {
   return true;
 }
 
+bool Gpu::collectives_move() const {
+  const auto is_one = [](const RunningKernel& kernel) { return kernel.communication; };
+  return std::ranges::any_of(running_, [&](const RunningKernel& k) { return is_one(k) && k.stores_out > 0; }) ||
+         std::ranges::any_of(agents_, [&](const Agent& a) { return is_one(running_[a.kernel]) && a.loads_out > 0; });
+}
+
 PhaseRepeats Gpu::repeats(std::uint32_t agent, std::uint64_t most) const {
   return find_repeats(agents_[agent].phase, *agents_[agent].cursor, most);
 }

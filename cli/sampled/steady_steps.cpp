@@ -212,6 +212,13 @@ std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(const Mark& fro
   return ahead;
 }
 
+bool SteadySteps::collectives_move() const {
+  for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
+    if (machine_->gpu(g).collectives_move()) return true;
+  }
+  return false;
+}
+
 // As much as kernels and collectives can both go on.
 bool SteadySteps::fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead) {
   const double window = to_seconds(now.when - from.when);
@@ -246,7 +253,10 @@ double SteadySteps::settle(const Ahead& ahead) {
 
 bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, bool waves,
                             const TouchElsewhere& elsewhere) {
-  std::optional<Ahead> ahead = phases(from, now) > 0 ? collectives_ahead(from, now) : Ahead();
+  const bool step = phases(from, now) > 0;
+  // What warps have handed to NICs, and links hold, goes on while they wait.
+  if (!step && collectives_move()) return false;
+  std::optional<Ahead> ahead = step ? collectives_ahead(from, now) : Ahead();
   if (!ahead || !fit(from, now, waves, *ahead)) return false;
   if (now.kernels.empty()) ahead->time = settle(*ahead);
   const std::uint64_t turns = ahead->turns;

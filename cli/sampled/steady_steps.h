@@ -50,6 +50,7 @@ class SteadySteps {
   };
   [[nodiscard]] bool passed(const Mark& from, const Mark& to, bool waves) const;
   bool look(Marks& marks, const Mark& found, bool waves, const TouchElsewhere& elsewhere);
+  [[nodiscard]] bool collectives_move() const;
   std::optional<Ahead> collectives_ahead(const Mark& from, const Mark& now);
   [[nodiscard]] bool fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead);
   // Seconds for the turns ahead, and what those before them took too little or too much.

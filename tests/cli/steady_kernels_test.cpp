@@ -20,6 +20,10 @@ RunConfig config_of(std::uint32_t gpus, const char* topology) {
     system["switch_reduce"] = nullptr;
     system["network"] = {{"topology", "ring"}};
   }
+  if (std::string(topology) == "nodes") {
+    system["base"] = "hgx-h100-cluster";
+    system["network"] = {{"cluster", {{"gpus_per_node", 1}, {"nics_per_node", 1}}}};
+  }
   RunConfig config = read_run_config(
       Json{{"system", system}, {"gpus", gpus}, {"workload", {{"collective", "all_reduce"}, {"bytes", 4096}}}},
       "test.json");
@@ -96,6 +100,13 @@ TEST(SteadyKernels, AKernelGoesOnWithTheCollectiveBesideIt) {
 TEST(SteadyKernels, AKernelGoesOnByItselfOnceTheCollectiveHasEnded) {
   const RunConfig config = config_of(2, "switched");
   expect_as_in_detail(config, blocks_of(24 * 100, 10, 32 << 10), CollectiveKind::shift, 2 << 20, 0.35);
+}
+
+// Warps have handed all to the NIC and wait, its link is busy for most of the time.
+TEST(SteadyKernels, ANicGoesOnBesideAKernelWhileWarpsWait) {
+  RunConfig config = config_of(2, "nodes");
+  config.collective.channels = 8;
+  expect_as_in_detail(config, blocks_of(16 * 60, 10, 32 << 10), CollectiveKind::shift, 12 << 20, 0.9);
 }
 
 // Each for itself, and their clocks together.
