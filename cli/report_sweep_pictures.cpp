@@ -15,7 +15,7 @@ namespace weft {
 
 namespace {
 
-struct Column {
+struct PlottedColumn {
   std::string name;
   std::vector<Json> values;
   std::vector<Json> distinct;  // numbers ascending, text as it comes
@@ -23,10 +23,10 @@ struct Column {
   double better = -1;
 };
 
-std::vector<Column> columns_of(const Json& listed) {
-  std::vector<Column> columns;
+std::vector<PlottedColumn> columns_of(const Json& listed) {
+  std::vector<PlottedColumn> columns;
   for (const Json& one : listed) {
-    Column column{one.at("name").get<std::string>(), one.at("values").get<std::vector<Json>>(), {}};
+    PlottedColumn column{one.at("name").get<std::string>(), one.at("values").get<std::vector<Json>>(), {}};
     column.better = one.value("better", -1);
     for (const Json& value : column.values) {
       if (value.is_null()) continue;
@@ -52,7 +52,7 @@ FigureUnit unit_of(const std::string& name) {
 }
 
 // A wide range, or values that multiply.
-bool wide(const Column& column) {
+bool wide(const PlottedColumn& column) {
   if (!column.numeric || column.distinct.size() < 2 || column.distinct[0].get<double>() <= 0) return false;
   const double least = column.distinct.front().get<double>(), most = column.distinct.back().get<double>();
   const double step = column.distinct[1].get<double>() / least;
@@ -60,21 +60,21 @@ bool wide(const Column& column) {
                                 std::fabs(most / least / std::pow(step, column.distinct.size() - 1) - 1) < 1e-6);
 }
 
-FigureAxis axis_of(const Column& column) { return {column.name, unit_of(column.name), wide(column)}; }
+FigureAxis axis_of(const PlottedColumn& column) { return {column.name, unit_of(column.name), wide(column)}; }
 
-const Column* chosen(const std::vector<Column>& columns, const std::string& name) {
-  for (const Column& column : columns) {
+const PlottedColumn* chosen(const std::vector<PlottedColumn>& columns, const std::string& name) {
+  for (const PlottedColumn& column : columns) {
     if (column.name == name) return &column;
   }
   std::string known;
-  for (const Column& column : columns) known += (known.empty() ? "" : ", ") + column.name;
+  for (const PlottedColumn& column : columns) known += (known.empty() ? "" : ", ") + column.name;
   throw InputError("", "", "expected one of " + known + ", got " + name);
 }
 
 // The row with the best metric for each pair of values of x and of `by`; nothing of points without that metric.
 using Cells = std::map<std::pair<std::size_t, std::size_t>, std::size_t>;
-Cells best_rows(const Column& x, const Column* by, const Column& metric) {
-  const auto place = [](const Column& column, std::size_t row) {
+Cells best_rows(const PlottedColumn& x, const PlottedColumn* by, const PlottedColumn& metric) {
+  const auto place = [](const PlottedColumn& column, std::size_t row) {
     return static_cast<std::size_t>(std::find(column.distinct.begin(), column.distinct.end(), column.values[row]) -
                                     column.distinct.begin());
   };
@@ -88,11 +88,11 @@ Cells best_rows(const Column& x, const Column* by, const Column& metric) {
   return cells;
 }
 
-std::string series_name(const Column* by, std::size_t i, const Column& metric) {
+std::string series_name(const PlottedColumn* by, std::size_t i, const PlottedColumn& metric) {
   return by != nullptr ? by->name + " " + text_of(by->distinct[i]) : metric.name;
 }
 
-Figure curves(const Column& x, const Column* by, const Column& metric) {
+Figure curves(const PlottedColumn& x, const PlottedColumn* by, const PlottedColumn& metric) {
   Figure figure{"curves", metric.name + " over " + x.name, FigureKind::lines, axis_of(x), axis_of(metric)};
   figure.series.resize(by != nullptr ? by->distinct.size() : 1);
   for (std::size_t i = 0; i < figure.series.size(); ++i) figure.series[i].name = series_name(by, i, metric);
@@ -104,7 +104,7 @@ Figure curves(const Column& x, const Column* by, const Column& metric) {
   return figure;
 }
 
-Figure heat(const Column& x, const Column& by, const Column& metric) {
+Figure heat(const PlottedColumn& x, const PlottedColumn& by, const PlottedColumn& metric) {
   Figure figure{"heat",
                 metric.name + " over " + x.name + " and " + by.name,
                 FigureKind::heat,
@@ -122,7 +122,7 @@ Figure heat(const Column& x, const Column& by, const Column& metric) {
   return figure;
 }
 
-Figure pareto(const Column& across, const Column& up) {
+Figure pareto(const PlottedColumn& across, const PlottedColumn& up) {
   Figure figure{"pareto", "Pareto front of " + across.name + " and " + up.name, FigureKind::points, axis_of(across),
                 axis_of(up)};
   figure.series = {{"others"}, {"Pareto front"}};
@@ -130,7 +130,7 @@ Figure pareto(const Column& across, const Column& up) {
   for (std::size_t row = 0; row < across.values.size(); ++row) {
     if (across.values[row].is_number() && up.values[row].is_number()) rows.push_back(row);
   }
-  const auto gain = [](const Column& column, std::size_t row) {
+  const auto gain = [](const PlottedColumn& column, std::size_t row) {
     return column.values[row].get<double>() * column.better;
   };
   std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
@@ -149,27 +149,27 @@ Figure pareto(const Column& across, const Column& up) {
 }  // namespace
 
 std::vector<Figure> sweep_figures(const Json& data, const SweepChoice& choice) {
-  std::vector<Column> parameters = columns_of(data.at("parameters")), metrics = columns_of(data.at("metrics"));
-  const auto constant = [](const Column& column) { return column.distinct.size() < 2; };
-  const auto no_numbers = [](const Column& column) { return !column.numeric || column.distinct.empty(); };
+  std::vector<PlottedColumn> parameters = columns_of(data.at("parameters")), metrics = columns_of(data.at("metrics"));
+  const auto constant = [](const PlottedColumn& column) { return column.distinct.size() < 2; };
+  const auto no_numbers = [](const PlottedColumn& column) { return !column.numeric || column.distinct.empty(); };
   parameters.erase(std::remove_if(parameters.begin(), parameters.end(), constant), parameters.end());
   metrics.erase(std::remove_if(metrics.begin(), metrics.end(), no_numbers), metrics.end());
   if (parameters.empty() || metrics.empty()) return {};
 
   // As the page: over the finest number, a curve for each of what has few values.
-  const auto finer = [](const Column& a, const Column& b) {
+  const auto finer = [](const PlottedColumn& a, const PlottedColumn& b) {
     return std::pair(a.numeric, a.distinct.size()) < std::pair(b.numeric, b.distinct.size());
   };
-  const Column* x =
+  const PlottedColumn* x =
       choice.x.empty() ? &*std::max_element(parameters.begin(), parameters.end(), finer) : chosen(parameters, choice.x);
-  const Column* by = choice.by.empty() ? nullptr : chosen(parameters, choice.by);
-  for (const Column& column : parameters) {
+  const PlottedColumn* by = choice.by.empty() ? nullptr : chosen(parameters, choice.by);
+  for (const PlottedColumn& column : parameters) {
     if (!choice.by.empty() || &column == x || column.distinct.size() > 24) continue;
     if (by == nullptr || (by->numeric && !column.numeric)) by = &column;
   }
-  const Column* metric = choice.metric.empty() ? &metrics.front() : chosen(metrics, choice.metric);
-  const Column* against = nullptr;  // as the page: the first other one that varies
-  for (const Column& column : metrics) {
+  const PlottedColumn* metric = choice.metric.empty() ? &metrics.front() : chosen(metrics, choice.metric);
+  const PlottedColumn* against = nullptr;  // as the page: the first other one that varies
+  for (const PlottedColumn& column : metrics) {
     if (against == nullptr && &column != metric && !constant(column)) against = &column;
   }
   if (!choice.against.empty()) against = chosen(metrics, choice.against);

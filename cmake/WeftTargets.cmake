@@ -77,3 +77,17 @@ function(weft_compile_as_one name)
       --param=max-inline-insns-single=1000 --param=max-inline-insns-auto=400 --param=large-function-growth=2000
       --param=inline-unit-growth=500>)
 endfunction()
+
+# Compiles files of the library `size` at a time, those that match the pattern in its folder. Names without a linkage of
+# their own, in unnamed namespaces, have to differ among them.
+function(weft_compile_together name size pattern)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${pattern})
+  set(index 0)
+  foreach(source IN LISTS sources)
+    math(EXPR group "${index} / ${size}")
+    string(MAKE_C_IDENTIFIER "${pattern}${group}" group)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    math(EXPR index "${index} + 1")
+  endforeach()
+  set_target_properties(weft_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
