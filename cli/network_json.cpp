@@ -87,6 +87,7 @@ void switch_fields(Fields& f, SwitchSpec& at, bool router) {
   if (!router) return;
   f.choice("arbitration", at.arbitration, arbitration_names(), Presence::optional);
   f.count("speedup", at.speedup, 1, 16, Presence::optional);
+  f.flag("virtual_output_queues", at.virtual_output_queues, Presence::optional);
 }
 
 template <class Fields>
@@ -273,7 +274,7 @@ void drop_keys_of_other_topology(Json& network, const Json& over) {
   keep_if(topology == "graph", {"graph", "graph_file"});
   if (!direct) return;
   if (network.contains("switch") && network["switch"].is_object()) {
-    for (const char* key : {"arbitration", "speedup"}) network["switch"].erase(key);
+    for (const char* key : {"arbitration", "speedup", "virtual_output_queues"}) network["switch"].erase(key);
   }
   if (!network.contains("cluster")) network.erase("routing");
 }

@@ -170,9 +170,8 @@ Time latency_between_nodes(const NetworkSpec& network) {
 
 // The place of a group of GPUs and a type, or of a new one.
 std::size_t find_group(const std::vector<AggregationGroup>& groups, const GpuGroup& members, DataType type) {
-  const auto known = std::find_if(groups.begin(), groups.end(), [&](const AggregationGroup& g) {
-    return g.gpus == members.members() && g.type == type;
-  });
+  const auto is_it = [&](const AggregationGroup& g) { return g.gpus == members.members() && g.type == type; };
+  const auto known = std::find_if(groups.begin(), groups.end(), is_it);
   return static_cast<std::size_t>(known - groups.begin());
 }
 
@@ -209,6 +208,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                             .library = &config.system.collectives,
                             .links_per_gpu = links_of_gpu(config.system.network),
                             .gpus_per_node = cluster ? cluster->gpus_per_node : gpus,
+                            .gpus_per_nic = cluster ? cluster->gpus_per_node / cluster->nics_per_node : 1,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
                             .nic_GBps = nic_of_gpu_GBps(config.system.network),
                             .node_latency = latency_between_nodes(config.system.network),

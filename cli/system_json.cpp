@@ -77,6 +77,7 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
   f.number("flagged_GBps", collectives.flagged_GBps, 0, kMaxGBps, Presence::optional);
   f.time_ns("base_latency_ns", collectives.base_latency, 0, kMaxTimeNs);
   f.time_ns("fence_ns", collectives.fence, 0, kMaxTimeNs, Presence::optional);
+  f.flag("pxn", collectives.pxn, Presence::optional);
   f.object(
       "proxy",
       [&](auto& proxy) {

@@ -163,6 +163,7 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     place.fence = clock.to_subcycles(library.fence);
     place.node_latency = clock.to_subcycles(context.node_latency) + staging_time(*context.gpu);
     if (context.nic_GBps > 0) place.gpus_per_node = context.gpus_per_node;
+    if (library.pxn && !user && is_point_to_point(demand.kind)) place.gpus_per_nic = context.gpus_per_nic;
     place.nic_line = nic_line_time(*context.gpu, context.nic_GBps);
     place.values_travel = context.values_travel;
     place.proxy_latency = clock.to_subcycles(place.protocol.proxy_latency);

@@ -11,16 +11,18 @@ namespace {
 // A phase for each piece, in the order in which the warps send them.
 class NicCursor final : public PhaseCursor {
  public:
-  explicit NicCursor(const WarpGroup& warps)
-      : layout_(warps.layout), warps_(warps), channel_(warps.channel()), steps_(warps.steps()) {}
+  NicCursor(const WarpGroup& warps, std::uint32_t carrier)
+      : layout_(warps.layout), warps_(warps), carrier_(carrier), channel_(warps.channel()), steps_(warps.steps()) {}
 
   bool next(Phase& phase) override {
     for (;;) {
       while (send_ < step_.send_count) {
         const std::uint32_t to = step_.sends_to.at(send_++);
         if (!layout_->by_nic(warps_.rank, to)) continue;
+        End& end = end_of(to);
+        if (end.connection->carrier != carrier_) continue;
         phase = Phase{};
-        pass_on(end_of(to), phase);
+        pass_on(end, phase);
         return true;
       }
       if (next_ < steps_) next_ = warps_.skip_idle(next_);
@@ -64,13 +66,14 @@ class NicCursor final : public PhaseCursor {
     // by some nanoseconds, which matters to values only.
     phase.fenced = layout_->place().values_travel;
     if (!flagged) phase.post({c.come, Target::remote, layout_->gpu(c.to)});
-    phase.post({c.sent, Target::local, 0});
+    const bool own = c.from == carrier_;
+    phase.post({c.sent, own ? Target::local : Target::remote, own ? std::uint16_t{0} : layout_->gpu(c.from)});
     set_rounds(phase, kNicLinesPerRound, kNicLinesInFlight / kNicLinesPerRound);
   }
 
   const ScheduleLayout* layout_;
   WarpGroup warps_;
-  std::uint32_t channel_;
+  std::uint32_t carrier_, channel_;
   std::uint64_t steps_;
   std::uint64_t next_ = 0;
   ScheduleStep step_;
@@ -80,19 +83,29 @@ class NicCursor final : public PhaseCursor {
 
 }  // namespace
 
-std::vector<std::uint32_t> groups_with_nic(const ScheduleLayout& layout, std::uint32_t rank, std::uint32_t block) {
-  std::vector<std::uint32_t> found;
+std::vector<WarpGroup> carried_groups(const ScheduleLayout& layout, std::uint32_t rank, std::uint32_t block) {
+  std::vector<WarpGroup> found;
   if (layout.place().gpus_per_node == 0) return found;
-  for (std::uint32_t group = 0; group < layout.schedule().groups(rank, block); ++group) {
-    if (layout.schedule().steps(rank, block, group) == 0) continue;
-    const auto sends_to = layout.schedule().sends_to(rank, block, group);
-    if (std::ranges::any_of(sends_to, [&](std::uint32_t to) { return layout.by_nic(rank, to); })) {
-      found.push_back(group);
+  const CollectiveSchedule& schedule = layout.schedule();
+  const bool for_others = layout.place().gpus_per_nic > 0;
+  for (const std::uint32_t from : for_others ? layout.node_from(rank) : std::vector{rank}) {
+    if (block >= schedule.blocks(from)) continue;
+    for (std::uint32_t group = 0; group < schedule.groups(from, block); ++group) {
+      if (schedule.steps(from, block, group) == 0) continue;
+      const std::uint32_t channel = schedule.channel(from, block, group);
+      const auto sends_to = schedule.sends_to(from, block, group);
+      if (std::ranges::any_of(sends_to, [&](std::uint32_t to) {
+            return layout.by_nic(from, to) && layout.connection(from, to, channel).carrier == rank;
+          })) {
+        found.push_back({&layout, from, block, group});
+      }
     }
   }
   return found;
 }
 
-std::unique_ptr<PhaseCursor> nic_phases(const WarpGroup& warps) { return std::make_unique<NicCursor>(warps); }
+std::unique_ptr<PhaseCursor> nic_phases(const WarpGroup& warps, std::uint32_t carrier) {
+  return std::make_unique<NicCursor>(warps, carrier);
+}
 
 }  // namespace weft

@@ -1,5 +1,5 @@
 // What the NIC does for a group of warps that sends to other nodes: piece after piece from the connection's staging
-// FIFO, with the sender, to the receiver's, once a proxy thread of the library has told it to.
+// FIFO, with the carrier, to the receiver's, once a proxy thread of the library has told it to.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,11 @@ inline SubCycle nic_line_time(const GpuSpec& gpu, double nic_GBps) {
   return cycles(kLineBytes * static_cast<double>(gpu.clock.count()) / (nic_GBps * 1e9));
 }
 
-// Groups of warps of the block that send to other nodes.
-[[nodiscard]] std::vector<std::uint32_t> groups_with_nic(const ScheduleLayout& layout, std::uint32_t rank,
-                                                         std::uint32_t block);
-[[nodiscard]] std::unique_ptr<PhaseCursor> nic_phases(const WarpGroup& warps);
+// Groups of warps that send to other nodes by the rank's NIC, of this block on all ranks of its node. The layout
+// outlives them.
+[[nodiscard]] std::vector<WarpGroup> carried_groups(const ScheduleLayout& layout, std::uint32_t rank,
+                                                    std::uint32_t block);
+// What the NIC of `carrier` takes of what a group sends.
+[[nodiscard]] std::unique_ptr<PhaseCursor> nic_phases(const WarpGroup& warps, std::uint32_t carrier);
 
 }  // namespace weft

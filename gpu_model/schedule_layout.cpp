@@ -27,6 +27,11 @@ void for_all_groups(const CollectiveSchedule& schedule, Visit&& visit) {
 ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedule, SchedulePlace place)
     : schedule_(std::move(schedule)), place_(std::move(place)) {
   const CollectiveSchedule& s = *schedule_;
+  for (std::uint32_t rank = 0; rank < s.ranks(); ++rank) {
+    rank_of_gpu_.resize(std::max<std::size_t>(rank_of_gpu_.size(), gpu(rank) + std::size_t{1}), kNoRank);
+    rank_of_gpu_[gpu(rank)] = rank;
+    WEFT_CHECK(place_.gpus_per_nic == 0 || s.blocks(rank) == s.blocks(0), "a rank carries for blocks that it has, too");
+  }
   for_all_groups(s, [&](std::uint32_t rank, std::uint32_t block, std::uint32_t group) {
     if (s.steps(rank, block, group) == 0) return;
     for (const std::uint32_t to : s.sends_to(rank, block, group)) {
@@ -40,15 +45,16 @@ ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedul
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     Connection& c = connections_[i];
     WEFT_CHECK(i == 0 || key(connections_[i - 1]) != key(c), "two groups of warps send on one connection");
-    c.come = place_.first_flag + flags[c.to]++;
-    c.taken = place_.first_flag + flags[c.from]++;
     c.by_nic = by_nic(c.from, c.to);
+    c.carrier = carrier(c);
+    c.come = place_.first_flag + flags[c.to]++;
+    c.taken = place_.first_flag + flags[c.carrier]++;
     c.read = place_.protocol.receiver_reads && !c.by_nic;
     c.fifo = place_.buffer_end - ++fifos[c.read ? c.from : c.to] * fifo_bytes;
     if (!c.by_nic) continue;
-    c.filled = place_.first_flag + flags[c.from]++;
+    c.filled = place_.first_flag + flags[c.carrier]++;
     c.sent = place_.first_flag + flags[c.from]++;
-    c.staging = place_.buffer_end - ++fifos[c.from] * fifo_bytes;
+    c.staging = place_.buffer_end - ++fifos[c.carrier] * fifo_bytes;
   }
   for (DoneFlag& done : done_) done.flag = place_.first_flag + flags[done.rank]++;
   flags_ = std::ranges::max(flags);
@@ -57,6 +63,28 @@ ScheduleLayout::ScheduleLayout(std::shared_ptr<const CollectiveSchedule> schedul
   for (std::uint32_t rank = 0; rank < s.ranks(); ++rank) scratch_bytes = std::max(scratch_bytes, s.scratch_bytes(rank));
   scratch_ = (place_.buffer_end - most_fifos * fifo_bytes - scratch_bytes) / kLineBytes * kLineBytes;
   if (scratch_ < 0) throw InputError("a collective: expected memory for its connections' buffers, got too little");
+}
+
+// Who is not of the group carries nothing for it.
+std::uint32_t ScheduleLayout::carrier(const Connection& connection) const {
+  const std::uint32_t from = gpu(connection.from);
+  const std::uint32_t per_node = place_.gpus_per_node;
+  if (!connection.by_nic || place_.gpus_per_nic == 0) return connection.from;
+  const std::uint32_t place = gpu(connection.to) % per_node;
+  if (from % per_node / place_.gpus_per_nic == place / place_.gpus_per_nic) return connection.from;
+  const std::uint32_t on_rail = rank_of(from - from % per_node + place);
+  return on_rail == kNoRank ? connection.from : on_rail;
+}
+
+std::vector<std::uint32_t> ScheduleLayout::node_from(std::uint32_t rank) const {
+  const std::uint32_t own = gpu(rank);
+  const std::uint32_t per_node = place_.gpus_per_node;
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t i = 0; i < per_node; ++i) {
+    const std::uint32_t found = rank_of(own - own % per_node + (own + i) % per_node);
+    if (found != kNoRank) ranks.push_back(found);
+  }
+  return ranks;
 }
 
 const ScheduleLayout::Connection& ScheduleLayout::connection(std::uint32_t from, std::uint32_t to,

@@ -18,6 +18,7 @@ struct SchedulePlace {
   ProtocolShape protocol;
   SubCycle fence = 0;
   std::uint32_t gpus_per_node = 0;  // 0: all are in one
+  std::uint32_t gpus_per_nic = 0;   // 0: what goes to other nodes leaves by the sender's own NIC
   SubCycle node_latency = 0;        // of a message from one node to another
   SubCycle proxy_latency = 0;       // what host threads add to a piece to another node
   SubCycle nic_line = 0;            // that a GPU's share of the NICs takes for a line
@@ -37,9 +38,10 @@ struct SchedulePlace {
 // receiver, or with the sender where the receiver reads. Its flags are "come", counted with the receiver, in pieces or,
 // where the flags are in the data, in lines; and "taken", counted with the sender, in pieces.
 //
-// To another node a piece goes through a second FIFO, with the sender, from which the NIC takes it (NCCL
-// src/transport/net.cc: GPUDirect RDMA, and a proxy thread that tells the NIC). Its flags are "filled" and "sent",
-// both with the sender, in pieces.
+// To another node a piece goes through a second FIFO, from which the NIC takes it (NCCL src/transport/net.cc: GPUDirect
+// RDMA, and a proxy thread that tells the NIC). It lies with the carrier, whose NIC it is: the sender, or that rank of
+// its node which is on the receiver's rail (PXN; src/graph/search.cc, ncclTopoGetNetDev). Its flags are "filled" and
+// "taken", with the carrier, and "sent", with the sender, in pieces.
 class ScheduleLayout {
  public:
   // In time and memory linear in connections, not steps. Throws InternalError when two groups of warps share one end of
@@ -52,10 +54,11 @@ class ScheduleLayout {
     std::uint32_t taken = 0;
     std::int64_t fifo = 0;  // address, with who holds it
     bool by_nic = false;
-    bool read = false;  // by the receiver, from the sender's FIFO
+    std::uint32_t carrier = 0;  // rank; the sender where it is not by_nic
+    bool read = false;          // by the receiver, from the sender's FIFO
     std::uint32_t filled = 0;
     std::uint32_t sent = 0;
-    std::int64_t staging = 0;  // address of the second FIFO
+    std::int64_t staging = 0;  // address of the second FIFO, with the carrier
   };
 
   [[nodiscard]] const CollectiveSchedule& schedule() const { return *schedule_; }
@@ -81,7 +84,17 @@ class ScheduleLayout {
     return place_.gpus_per_node > 0 && gpu(from) / place_.gpus_per_node != gpu(to) / place_.gpus_per_node;
   }
 
+  // Ranks of the same node, the rank itself first, then by the places of their GPUs, in turns.
+  [[nodiscard]] std::vector<std::uint32_t> node_from(std::uint32_t rank) const;
+
  private:
+  static constexpr std::uint32_t kNoRank = ~std::uint32_t{0};
+
+  [[nodiscard]] std::uint32_t carrier(const Connection& connection) const;
+  [[nodiscard]] std::uint32_t rank_of(std::uint32_t gpu) const {
+    return gpu < rank_of_gpu_.size() ? rank_of_gpu_[gpu] : kNoRank;
+  }
+
   struct DoneFlag {
     std::uint32_t rank = 0, block = 0, group = 0, flag = 0;
   };
@@ -89,6 +102,7 @@ class ScheduleLayout {
   std::shared_ptr<const CollectiveSchedule> schedule_;
   SchedulePlace place_;
   std::uint32_t flags_ = 0;
+  std::vector<std::uint32_t> rank_of_gpu_;
   std::vector<Connection> connections_;  // ascending
   std::vector<DoneFlag> done_;           // ascending
   std::int64_t scratch_ = 0;

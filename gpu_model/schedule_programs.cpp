@@ -100,7 +100,7 @@ class StepCursor final : public PhaseCursor {
     ++end.pieces;
     // A piece without bytes is a flag under every protocol.
     if (awaited && (!protocol().inline_flags || step.bytes == 0)) phase.wait({end.connection->come, count(end)});
-    phase.post({end.connection->taken, Target::remote, gpu(from)});
+    phase.post({end.connection->taken, Target::remote, gpu(end.connection->carrier)});
   }
 
   void send(const ScheduleStep& step, std::uint32_t to, Phase& phase) {
@@ -129,11 +129,15 @@ class StepCursor final : public PhaseCursor {
     const std::uint32_t slots = protocol().slots;
     const Connection& connection = *end.connection;
     if (end.pieces >= slots) phase.wait({connection.sent, end.pieces + 1 - slots});
+    const bool own = connection.carrier == rank_;
+    const Target target = own ? Target::local : Target::remote;
+    const std::uint16_t carrier = own ? std::uint16_t{0} : gpu(connection.carrier);
     if (step.bytes > 0) {
-      phase.store(lines(layout_->slot(connection.staging, end.pieces), layout_->wire_bytes(step.bytes)));
+      const std::int64_t staged = layout_->slot(connection.staging, end.pieces);
+      phase.store(lines(staged, layout_->wire_bytes(step.bytes), target, carrier));
     }
     ++end.pieces;
-    phase.post_to_proxy({connection.filled, Target::local, 0});
+    phase.post_to_proxy({connection.filled, target, carrier});
     phase.proxy_delay = layout_->place().proxy_latency;
     phase.fenced = true;
     if (protocol().inline_flags) phase.fence = 0;
@@ -215,9 +219,9 @@ class SchedulePrograms final : public BlockPrograms {
       : layout_(std::move(layout)), rank_(rank) {}
 
   [[nodiscard]] std::uint32_t blocks() const override { return layout_->schedule().blocks(rank_); }
-  // Behind those of warps, one for each of these that sends to other nodes.
+  // Behind those of warps, one for each of these, of the rank or its node, whose pieces its NIC takes to other nodes.
   [[nodiscard]] std::uint32_t groups(std::uint32_t block) const override {
-    return warps(block) + static_cast<std::uint32_t>(groups_with_nic(*layout_, rank_, block).size());
+    return warps(block) + static_cast<std::uint32_t>(carried_groups(*layout_, rank_, block).size());
   }
   [[nodiscard]] std::uint32_t lines_in_flight(std::uint32_t block, std::uint32_t group) const override {
     if (by_nic(block, group)) return kNicLinesInFlight;
@@ -226,8 +230,7 @@ class SchedulePrograms final : public BlockPrograms {
   [[nodiscard]] bool by_nic(std::uint32_t block, std::uint32_t group) const override { return group >= warps(block); }
   [[nodiscard]] std::unique_ptr<PhaseCursor> start(std::uint32_t block, std::uint32_t group) const override {
     if (by_nic(block, group)) {
-      return nic_phases(
-          {layout_.get(), rank_, block, groups_with_nic(*layout_, rank_, block).at(group - warps(block))});
+      return nic_phases(carried_groups(*layout_, rank_, block).at(group - warps(block)), rank_);
     }
     return std::make_unique<StepCursor>(WarpGroup{layout_.get(), rank_, block, group});
   }

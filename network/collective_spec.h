@@ -94,6 +94,7 @@ struct CollectiveSpec {
   Time base_latency;        // start of a collective kernel to its first load: argument and channel set-up
   Time fence;               // a system-wide fence, beyond the acknowledgement of the block's own stores
   ProxySpec proxy;
+  bool pxn = true;  // what is made of sends and receives leaves by the NIC of the receiver's rail, with another GPU
 };
 
 }  // namespace weft

@@ -43,6 +43,9 @@ struct SwitchSpec {
   // The following are of routers; the switches of `switched` have virtual output queues and need no allocator.
   Arbitration arbitration = Arbitration::round_robin;
   std::uint32_t speedup = 1;  // rate at which an input is read, over the rate of a lane
+  // A queue for each output, behind each input and virtual channel, in the same places: who waits for a busy output
+  // holds up nobody else. Else one queue.
+  bool virtual_output_queues = false;
 };
 
 // Which of the shortest paths a packet takes, where there are several.

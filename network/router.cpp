@@ -8,6 +8,9 @@
 namespace weft {
 
 namespace {
+// Outputs share so many virtual output queues at most, by their numbers: these take memory for each lane in.
+constexpr std::uint32_t kMostOutputQueues = 16;
+
 std::uint32_t vc_index(VirtualChannel channel, std::uint32_t vc_class) {
   return vc_class * static_cast<std::uint32_t>(kVirtualChannels) + static_cast<std::uint32_t>(channel);
 }
@@ -25,6 +28,10 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
       routing_(&routing),
       ports_(std::move(ports)),
       trees_(std::move(trees)) {
+  if (spec_.virtual_output_queues) {
+    const auto queues = std::min(kMostOutputQueues, std::bit_ceil(static_cast<std::uint32_t>(ports_.size())));
+    output_shift_ = static_cast<std::uint32_t>(std::countr_zero(queues));
+  }
   for (std::uint32_t p = 0; p < ports_.size(); ++p) {
     const RouterPort& port = ports_[p];
     first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
@@ -51,16 +58,17 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
                        .lane = static_cast<std::uint8_t>(lane),
                        .channel = static_cast<VirtualChannel>(vc % kVirtualChannels),
                        .vc_class = static_cast<std::uint8_t>(vc / kVirtualChannels)};
-        queues_.push_back(queue);
+        queues_.insert(queues_.end(), std::size_t{1} << output_shift_, queue);
       }
     }
   }
   first_lane_.push_back(static_cast<std::uint32_t>(outputs_.size()));
   first_internal_ = static_cast<std::uint32_t>(queues_.size());
   if (!trees_.places.empty()) queues_.resize(2 * queues_.size());
-  input_free_.resize(queues_.size() >> vc_shift_);
+  const std::size_t places = queues_.size() >> output_shift_;
+  input_free_.resize(places >> vc_shift_);
   if (trees_.aggregator) slot_waiters_.resize(trees_.aggregator->slots());
-  words_ = static_cast<std::uint32_t>((queues_.size() + 63) / 64);
+  words_ = static_cast<std::uint32_t>((places + 63) / 64);
   requests_.resize(outputs_.size() * words_);
 }
 
@@ -102,8 +110,8 @@ void Router::receive_credits(std::uint32_t port) {
 void Router::receive_packets(std::uint32_t port) {
   const std::uint32_t first = first_lane_[port];
   ports_[port].in->packets.receive([&](const Packet& packet) {
-    const std::uint32_t queue = place(first + packet.lane, vc_index(virtual_channel(packet.kind), packet.vc_class));
-    wheel_.push((packet.when + passage_).count() >> kTickShift, take_slot(packet, queue));
+    const std::uint32_t at = place(first + packet.lane, vc_index(virtual_channel(packet.kind), packet.vc_class));
+    wheel_.push((packet.when + passage_).count() >> kTickShift, take_slot(packet, queue_of(at, 0)));
   });
 }
 
@@ -144,7 +152,7 @@ std::vector<Router::Blocked> Router::blocked() const {
                    .in_lane = queues_[q].place.lane,
                    .out_port = out.port,
                    .out_lane = out.lane,
-                   .channel = static_cast<VirtualChannel>(q % kVirtualChannels),
+                   .channel = queues_[q].place.channel,
                    .in_class = queues_[q].place.vc_class,
                    .out_class = static_cast<std::uint8_t>(vc_of(head.credit) / kVirtualChannels)});
   }

@@ -1,6 +1,6 @@
-// An input-queued router: a queue for each lane that comes in and each virtual channel, routes, a separable allocator,
-// credits. A packet waits at the head of its queue until its lane out is free, the input can be read, and the next
-// router has a place for it.
+// An input-queued router: a queue for each lane that comes in and each virtual channel, or one more for each output
+// (SwitchSpec::virtual_output_queues), routes, a separable allocator, credits. A packet waits at the head of its queue
+// until its lane out is free, the input can be read, and the next router has a place for it.
 //
 // Allocation is event by event: an output that is free, wanted and has credits takes one of the queue heads that want
 // it, round robin or the oldest; an input is read by one output at a time, `speedup` times as fast as lanes are. So a
@@ -78,7 +78,7 @@ class Router final : public Chip {
     std::uint32_t output = 0;
     std::uint32_t credit = 0;  // that it needs: a place in credits_, by its lane and virtual channel out
   };
-  // Of a lane in and a virtual channel.
+  // Of a lane in and a virtual channel, and with virtual output queues of some outputs.
   struct Queue {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
@@ -116,7 +116,12 @@ class Router final : public Chip {
   [[nodiscard]] std::uint32_t live_lane(std::uint32_t port, std::uint32_t turn) const;
   // By its lane in: places of a queue, and of credits of a lane out.
   [[nodiscard]] std::uint32_t place(std::uint32_t lane, std::uint32_t vc) const { return (lane << vc_shift_) + vc; }
-  [[nodiscard]] std::uint32_t lane_of(std::uint32_t place) const { return place >> vc_shift_; }
+  [[nodiscard]] std::uint32_t lane_of(std::uint32_t queue) const { return place_of(queue) >> vc_shift_; }
+  // By its place, and of the queues there that of an output.
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t queue) const { return queue >> output_shift_; }
+  [[nodiscard]] std::uint32_t queue_of(std::uint32_t place, std::uint32_t output) const {
+    return (place << output_shift_) + (output & ((1U << output_shift_) - 1));
+  }
   [[nodiscard]] std::uint32_t vc_of(std::uint32_t place) const { return place & ((1U << vc_shift_) - 1); }
   void serve(std::uint32_t output);
   void serve_at(std::uint32_t output, Time when);
@@ -148,6 +153,7 @@ class Router final : public Chip {
   SwitchSpec spec_;
   PathChoice choice_;
   std::uint32_t node_;
+  std::uint32_t output_shift_ = 0;  // a lane in and a virtual channel have 2^shift queues
   std::uint32_t vc_shift_;  // a lane has 2^shift places for virtual channels: class * kVirtualChannels + message class
   std::uint32_t classes_;
   Time passage_;             // latency, and what rounds up to the tick
@@ -162,7 +168,7 @@ class Router final : public Chip {
   std::vector<Queue> queues_;              // by lane in and virtual channel
   std::vector<Time> input_free_;           // by lane in
   std::vector<Output> outputs_;            // by lane out
-  std::vector<std::uint64_t> requests_;    // by lane out: queues whose head wants it
+  std::vector<std::uint64_t> requests_;    // by lane out: places with a queue whose head wants it
   std::vector<CreditCounter> credits_;     // by lane out and virtual channel
   std::vector<Time> credit_times_;
   TimingWheel<Event, 1024> wheel_;

@@ -126,7 +126,7 @@ void Router::wake(std::uint32_t aggregator_slot) {
 void Router::pass_on(const Packet& packet, std::uint32_t port, Time when) {
   const std::uint32_t output = tree_output(packet, port);
   const std::uint32_t lane = static_cast<std::uint32_t>(outputs_.size()) + output;
-  const std::uint32_t index = take_slot(packet, place(lane, tree_vc(packet)));
+  const std::uint32_t index = take_slot(packet, queue_of(place(lane, tree_vc(packet)), 0));
   slots_[index].output = output;
   slots_[index].credit = place(output, tree_vc(packet));
   added_bytes_ += packet.payload;

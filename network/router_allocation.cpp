@@ -5,9 +5,10 @@
 
 namespace weft {
 
-// Behind those of its queue, which knows its output.
+// Behind those of its queue, once its output is known.
 void Router::enqueue(std::uint32_t index) {
   Slot& slot = slots_[index];
+  slot.queue = queue_of(place_of(slot.queue), slot.output);
   Output& out = outputs_[slot.output];
   Queue& queue = queues_[slot.queue];
   const std::uint32_t waiting = out.waiting + 1;
@@ -42,7 +43,8 @@ void Router::enqueue(std::uint32_t index) {
 
 void Router::request(std::uint32_t queue, const Slot& head) {
   queues_[queue].credit = head.credit;
-  requests_[head.output * words_ + queue / 64] |= std::uint64_t{1} << (queue % 64);
+  const std::uint32_t at = place_of(queue);
+  requests_[head.output * words_ + at / 64] |= std::uint64_t{1} << (at % 64);
 }
 
 void Router::serve_at(std::uint32_t output, Time when) {
@@ -80,13 +82,13 @@ Router::Grant Router::arbitrate(std::uint32_t output) const {
   Grant grant{.queue = kNone, .from = Time(0), .retry = Time::max()};
   Time oldest = Time::max();
   const std::uint64_t* requests = &requests_[output * words_];
-  const std::uint32_t start = outputs_[output].last + 1;  // round robin goes on behind the one served last
+  const std::uint32_t start = place_of(outputs_[output].last) + 1;  // round robin goes on behind the one served last
   const std::uint64_t behind = ~std::uint64_t{0} << (start % 64);
   std::uint32_t word = start / 64 == words_ ? 0 : start / 64;
   std::uint64_t bits = requests[word] & behind;
   for (std::uint32_t step = 0;;) {
     for (; bits != 0; bits &= bits - 1) {
-      const std::uint32_t queue = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
+      const std::uint32_t queue = queue_of(word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)), output);
       if (consider(queue, soon, grant, oldest)) return grant;
     }
     if (step++ == words_) return grant;
@@ -116,7 +118,8 @@ void Router::send(std::uint32_t output, std::uint32_t queue, Time from) {
   Queue& in = queues_[queue];
   const std::uint32_t index = in.head;
   in.head = slots_[index].next;
-  requests_[output * words_ + queue / 64] &= ~(std::uint64_t{1} << (queue % 64));
+  const std::uint32_t at = place_of(queue);
+  requests_[output * words_ + at / 64] &= ~(std::uint64_t{1} << (at % 64));
   --out.waiting;
   transmit(out, index, queue, slots_[index].packet.when, from);
   if (in.head == kNone) return;

@@ -86,26 +86,20 @@ bool takes_in_switch(const TunerQuery& query) {
 // (NCCL_P2P_LL_THRESHOLD; of a channel since 2.24, but channels get at least 64 KiB), then Simple, never LL128.
 constexpr std::int64_t kLlBytesToPeer = 16384;
 std::optional<CollectiveProtocol> point_to_point(const TunerQuery& query) {
-  if (query.user_algorithm) return std::nullopt;
-  const auto up_to = [](std::int64_t bytes) {
-    return bytes <= kLlBytesToPeer ? CollectiveProtocol::ll : CollectiveProtocol::simple;
-  };
-  switch (query.kind) {
-    case CollectiveKind::all_to_all:
-    case CollectiveKind::gather:
-    case CollectiveKind::scatter:
-      return up_to(query.bytes / std::max(1U, query.ranks));
-    case CollectiveKind::send_receive:
-    case CollectiveKind::shift:
-      return up_to(query.bytes);
-    default:
-      return std::nullopt;
-  }
+  if (query.user_algorithm || !is_point_to_point(query.kind)) return std::nullopt;
+  const bool one_peer = query.kind == CollectiveKind::send_receive || query.kind == CollectiveKind::shift;
+  const std::int64_t to_peer = one_peer ? query.bytes : query.bytes / std::max(1U, query.ranks);
+  return to_peer <= kLlBytesToPeer ? CollectiveProtocol::ll : CollectiveProtocol::simple;
 }
 
 double levels(std::uint32_t nodes) { return static_cast<double>(std::bit_width(nodes) - 1); }
 
 }  // namespace
+
+bool is_point_to_point(CollectiveKind kind) {
+  return kind == CollectiveKind::all_to_all || kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
+         kind == CollectiveKind::send_receive || kind == CollectiveKind::shift;
+}
 
 std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQuery& query, AllReduceAlgorithm algorithm,
                                    CollectiveProtocol protocol) {

@@ -39,6 +39,9 @@ struct TunerChoice {
 [[nodiscard]] TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllReduceAlgorithm algorithm,
                                  CollectiveProtocol protocol, std::uint32_t channels);
 
+// Made of sends and receives (ncclSend, ncclRecv).
+[[nodiscard]] bool is_point_to_point(CollectiveKind kind);
+
 // The time the model predicts, in microseconds; nullopt where the library has no such pair.
 [[nodiscard]] std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQuery& query,
                                                  AllReduceAlgorithm algorithm, CollectiveProtocol protocol);

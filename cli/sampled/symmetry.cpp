@@ -25,12 +25,9 @@ namespace {
 // How far off collectives are that some GPUs stand for, one standard deviation (docs/validation.md): between nodes by
 // trees in which all nodes are alike, those of switches apart, and of all pairs; where LL and LL128 cut unevenly by the
 // library, or on fewer channels; where a branch of a tree of switches stands for all; all others.
-constexpr double kTreeScatter = 0.035;
-constexpr double kInSwitchTreeScatter = 0.06;
-constexpr double kPairsScatter = 0.035;
+constexpr double kTreeScatter = 0.035, kInSwitchTreeScatter = 0.06, kPairsScatter = 0.035;
 constexpr double kUnevenScatter = 0.035;
-constexpr double kBranchScatter = 0.015;
-constexpr double kFoldedScatter = 0.0075;
+constexpr double kBranchScatter = 0.015, kFoldedScatter = 0.0075;
 constexpr double kUneven = 1.05;      // of the fullest block or phase, as a share of the mean
 constexpr double kMostOfTree = 1.05;  // of what is sent through a tree of switches, in place of the message
 // Of longer messages, phases that are shorter are the last ones, for which few wait.
@@ -77,6 +74,13 @@ struct Evened {
   RankSymmetry by;
   double scatter = kFoldedScatter;
 };
+
+// All pairs over nodes: several GPUs send by one NIC at a time, and several NICs to one.
+bool meets_by_chance(const RunConfig& config, const CollectiveDemand& demand) {
+  const auto& cluster = config.system.network.cluster;
+  return cluster && demand.kind == CollectiveKind::all_to_all &&
+         demand.group.back().value / cluster->gpus_per_node - demand.group.front().value / cluster->gpus_per_node > 0;
+}
 
 bool by_alike_trees(const RankSymmetry& by) { return by.two_trees && has_alike_trees(by.ranks / by.per_node); }
 
@@ -142,7 +146,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       Evened evened{even, *by};
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
       if (tree) evened.scatter = std::max(kBranchScatter, longer - 1);
-      if (many_pairs) evened.scatter = std::max(evened.scatter, kPairsScatter);
+      if (many_pairs || meets_by_chance(config, op.collective))
+        evened.scatter = std::max(evened.scatter, kPairsScatter);
       const bool in_switch = real.algorithm == kInSwitch;
       if (by_alike_trees(*by))
         evened.scatter = std::max(evened.scatter, in_switch ? kInSwitchTreeScatter : kTreeScatter);

@@ -81,6 +81,19 @@ TEST(FunctionalEndToEnd, OtherAlgorithmsComputeWhatTheyShould) {
   }
 }
 
+// The last GPU of a node sends to the first of the next one: by the NIC of the first of its own node.
+TEST(FunctionalEndToEnd, WhatAnotherGpusNicCarriesArrives) {
+  for (const char* nics : {"8", "2"}) {
+    const Json result =
+        result_of(std::string("system.base=hgx-h100-cluster gpus=16 workload.collective=shift "
+                              "workload.start_jitter_ns=3000 workload.bytes=262144 all_reduce.algorithm=auto "
+                              "network.cluster.nics_per_node=") +
+                  nics);
+    EXPECT_EQ(result["functional"]["wrong"], 0) << nics;
+    EXPECT_EQ(result["functional"]["elements"], 16 * 65536);
+  }
+}
+
 TEST(FunctionalEndToEnd, OtherCollectivesToo) {
   const Json scattered = result_of("workload.collective=reduce_scatter all_reduce.algorithm=ring");
   EXPECT_EQ(scattered["functional"]["wrong"], 0);

@@ -46,9 +46,14 @@ TEST(SampledPlaces, OneGpuStandsForAllThatKeepDifferentParts) {
   EXPECT_NEAR(iteration(sampled, "time_s") / iteration(cycle, "time_s"), 1, 0.04);
 }
 
-// A node of eight stands for others where all pairs meet, as long as nothing else needs more.
-TEST(SampledPlaces, ANodeStandsForOthersOfAllPairs) {
-  const auto [cycle, sampled] = run_both(R"({"system": {"base": "hgx-h100-cluster", "gpu": {"compute_units": 24}},
+// All pairs stay on their rails; where they do not, all of a node are needed, as long as nothing else needs more.
+TEST(SampledPlaces, OneGpuOrNodeStandsForAllPairs) {
+  const auto [on_rails, folded] = run_both(R"({"system": {"base": "hgx-h100-cluster", "gpu": {"compute_units": 24}},
+    "gpus": 16, "workload": {"collective": "all_to_all", "bytes": 1048576}})");
+  EXPECT_THAT(folded.at("notes").dump(), HasSubstr("One GPU stands for all 16"));
+  EXPECT_NEAR(collective_end(folded) / collective_end(on_rails), 1, 0.04);
+  const auto [cycle, sampled] = run_both(R"({"system": {"base": "hgx-h100-cluster", "gpu": {"compute_units": 24},
+      "collectives": {"pxn": false}},
     "gpus": 16, "workload": {"collective": "all_to_all", "bytes": 1048576}})");
   EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("8 GPUs stand for all 16"));
   EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.04);

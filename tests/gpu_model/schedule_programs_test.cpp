@@ -16,7 +16,8 @@ constexpr std::int64_t kPiece = 8192;
 struct Plan {
   Plan(CollectiveProtocol protocol, std::uint32_t ranks, std::int64_t bytes, bool receiver_reads = false,
        CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring, std::uint32_t channels = 1,
-       std::uint32_t gpus_per_node = 0) {
+       std::uint32_t gpus_per_node = 0, std::uint32_t gpus_per_nic = 0,
+       CollectiveKind kind = CollectiveKind::all_reduce) {
     CollectiveSpec library;
     library.ring.channels = 1;
     library.ring.receiver_reads = receiver_reads;
@@ -27,13 +28,19 @@ struct Plan {
     place.fence = cycles(std::int64_t{7});
     place.proxy_latency = cycles(std::int64_t{9});
     place.gpus_per_node = gpus_per_node;
+    place.gpus_per_nic = gpus_per_nic;
     std::vector<GpuId> group;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) group.push_back(GpuId{rank + 10});
     place.group = group;
     place.buffer_end = gpu.hbm.bytes;
     place.first_flag = 100;
-    const ScheduleRequest request{
-        .bytes = bytes, .ranks = ranks, .channels = channels, .piece_bytes = kPiece, .pieces_per_chunk = 1};
+    const ScheduleRequest request{.kind = kind,
+                                  .bytes = bytes,
+                                  .ranks = ranks,
+                                  .channels = channels,
+                                  .piece_bytes = kPiece,
+                                  .pieces_per_chunk = 1,
+                                  .ranks_per_node = gpus_per_node};
     std::shared_ptr<const CollectiveSchedule> schedule = make_schedule(algorithm, request);
     layout = std::make_shared<const ScheduleLayout>(schedule, place);
   }
@@ -151,6 +158,49 @@ TEST(SchedulePrograms, ToAnotherNodeTheNicTakesWhatWarpsHaveStaged) {
     ASSERT_NE(keeps, received.end());
     EXPECT_EQ(keeps->loads[1].target, Target::local);
     EXPECT_EQ(keeps->loads[1].first, first.stores[0].first);
+  }
+}
+
+// Ranks are GPUs 10 and 11 on one node, 12 and 13 on the next: what 10 sends to 13 leaves by the NIC of 11.
+TEST(SchedulePrograms, ToAnotherRailThePieceLeavesByTheNicOfTheGpuThere) {
+  const Plan plan(CollectiveProtocol::simple, 4, 4 * kPiece, false, CollectiveAlgorithm::direct, 1, 2, 1,
+                  CollectiveKind::all_to_all);
+  const ScheduleLayout::Connection& to = plan.layout->connection(0, 3, 0);
+  EXPECT_EQ(to.carrier, 1U);
+  EXPECT_EQ(plan.layout->connection(0, 2, 0).carrier, 0U);
+  EXPECT_EQ(plan.layout->connection(0, 1, 0).carrier, 0U);  // not by a NIC
+  const std::vector<Phase> sends = plan.phases(0);
+  const auto staged = std::ranges::find_if(
+      sends, [&](const Phase& phase) { return phase.proxied_posts != 0 && phase.posts[0].target == Target::remote; });
+  ASSERT_NE(staged, sends.end());
+  EXPECT_EQ(staged->posts[0].flag, to.filled);
+  EXPECT_EQ(staged->posts[0].gpu, 11);
+  EXPECT_EQ(staged->stores[0].target, Target::remote);
+  EXPECT_EQ(staged->stores[0].gpu, 11);
+  EXPECT_EQ(staged->fence, cycles(std::int64_t{7}));
+  // Of GPU 11: behind its two groups of warps its own pieces to GPU 13, then those of GPU 10.
+  ASSERT_EQ(schedule_programs(plan.layout, 1)->groups(0), 4U);
+  const std::vector<Phase> own = plan.phases(1, 0, 2);
+  const std::vector<Phase> carried = plan.phases(1, 0, 3);
+  ASSERT_EQ(own.size(), 1U);
+  ASSERT_EQ(carried.size(), 1U);
+  EXPECT_EQ(own[0].posts[1].target, Target::local);
+  EXPECT_EQ(carried[0].waits[0].flag, to.filled);
+  EXPECT_EQ(carried[0].loads[0].first, staged->stores[0].first);
+  EXPECT_EQ(carried[0].stores[0].gpu, 13);
+  EXPECT_EQ(carried[0].posts[0].flag, to.come);
+  EXPECT_EQ(carried[0].posts[1].flag, to.sent);
+  EXPECT_EQ(carried[0].posts[1].target, Target::remote);
+  EXPECT_EQ(carried[0].posts[1].gpu, 10);
+  // That it was taken is the carrier's to know.
+  const std::vector<Phase> received = plan.phases(3, 0, 1);
+  EXPECT_TRUE(std::ranges::any_of(
+      received, [&](const Phase& phase) { return phase.posts[0].flag == to.taken && phase.posts[0].gpu == 11; }));
+  // Where both are behind one NIC, or nobody carries, it leaves by the sender's own.
+  for (const std::uint32_t gpus_per_nic : {2U, 0U}) {
+    const Plan other(CollectiveProtocol::simple, 4, 4 * kPiece, false, CollectiveAlgorithm::direct, 1, 2, gpus_per_nic,
+                     CollectiveKind::all_to_all);
+    EXPECT_EQ(other.layout->connection(0, 3, 0).carrier, 0U);
   }
 }
 

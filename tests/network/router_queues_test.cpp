@@ -1,0 +1,40 @@
+// Virtual output queues of routers.
+#include <gtest/gtest.h>
+
+#include "tests/network/fabric_bench.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint32_t kWriteFlits = 5;  // a header and 128 B in flits of 32 B
+
+// GPU 0 sends in turns to GPU 1, whom two others keep busy, and to GPU 2: a third of a lane each, or what is left of
+// it.
+TEST(RouterQueuesFormula, WhoWaitsForABusyOutputHoldsUpNobodyElseInQueuesOfItsOwn) {
+  constexpr std::uint32_t kPackets = 60;
+  for (const bool virtual_output_queues : {false, true}) {
+    NetworkSpec spec = fabric_of(TopologyKind::fat_tree, 4 * kPackets);
+    spec.tree = {.levels = 2, .radix = 16};
+    spec.switch_.virtual_output_queues = virtual_output_queues;
+    FabricBench bench(spec, 8);
+    for (std::uint32_t i = 0; i < kPackets; ++i) {
+      bench.send(0, 1, i, Time(0));
+      bench.send(0, 2, i, Time(0));
+      bench.send(3, 1, kPackets + i, Time(0));
+      bench.send(4, 1, kPackets + i, Time(0));
+    }
+    bench.run(microseconds(20));
+    ASSERT_EQ(bench.ends[1]->arrived.size(), 3 * kPackets);
+    const std::vector<Packet>& free = bench.ends[2]->arrived;
+    ASSERT_EQ(free.size(), kPackets);
+    for (std::uint32_t i = 0; i < kPackets; ++i) EXPECT_EQ(free[i].line, i);  // in order
+    const Time serial = kFlit * kWriteFlits;
+    const double took = to_seconds(free.back().when - unloaded(1, kWriteFlits)) / to_seconds(serial);
+    // The link to GPU 0's router brings one every other packet time.
+    EXPECT_NEAR(took, virtual_output_queues ? 2 * kPackets : 3 * kPackets, 4);
+    EXPECT_FALSE(bench.holds_packets());
+  }
+}
+
+}  // namespace
+}  // namespace weft
