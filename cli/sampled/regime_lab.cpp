@@ -235,12 +235,6 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   if (to == from) throw InternalError("a stretch of the program that never ends");
   Regime regime = observed_regime(*machine, programs_->front(), state, by_itself ? state.first.value + 1 : to.end);
   regime.uncertainty = steady.uncertainty() + std::llround(std::sqrt(machine->gpu(0).skip_variance()));
-  // Ranks that are through with a shift before others may begin with what comes next, which here waits for all.
-  for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
-    const ProgramOp& op = programs_->front().ops[state.first.value + i];
-    const bool shift = op.kind == ProgramOpKind::collective && op.collective.kind == CollectiveKind::shift;
-    if (shift) regime.uncertainty += regime.operations[i].early;
-  }
   if (grain > 1) {
     const auto real =
         make_network(config_->system.network, static_cast<std::uint32_t>(machine->gpus()), {}, machine->folded_gpus());
