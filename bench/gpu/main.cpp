@@ -57,6 +57,8 @@ void run_suite(Suite suite, Session& session) {
       return run_machine(session);
     case Suite::pairs:
       return run_pairs(session);
+    case Suite::launch:
+      return run_launch(session);
   }
 }
 

@@ -126,6 +126,10 @@ TEST(GpuProbeOptions, LaterSuiteAndBudgetWin) {
   EXPECT_EQ(options->libraries.size(), 2u);
 }
 
+TEST(GpuProbeOptions, LaunchesAloneOnlyIfAsked) {
+  EXPECT_EQ(parse({"--suite", "launch"})->suites, std::vector{Suite::launch});
+}
+
 TEST(GpuProbeOptions, DryRunTellsTimes) {
   const auto options = parse({"--dry-run"});
   ASSERT_TRUE(options);

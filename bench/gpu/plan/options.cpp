@@ -16,6 +16,8 @@ double estimated_s(Suite suite, const Options& options) {
   switch (suite) {
     case Suite::describe:
       return 45;
+    case Suite::launch:
+      return 15;
     case Suite::units:
       return 20;
     case Suite::drain:
@@ -44,6 +46,8 @@ const char* to_string(Suite suite) {
   switch (suite) {
     case Suite::describe:
       return "describe";
+    case Suite::launch:
+      return "launch";
     case Suite::units:
       return "units";
     case Suite::drain:
@@ -62,7 +66,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
   std::string suite = "all", victim, aggressor;
   CLI::App app("Measures on one GPU what a collective's thread blocks do to kernels beside them.");
   app.add_option("--suite", suite, "What to measure")
-      ->check(CLI::IsMember({"pairs", "units", "drain", "machine", "describe", "all"}))
+      ->check(CLI::IsMember({"pairs", "units", "drain", "machine", "describe", "launch", "all"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->capture_default_str();
   app.add_flag("--list", options.list, "Names of victims and aggressors; needs no GPU");
@@ -93,6 +97,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
   for (const Suite one : kAllSuites) {
     if (suite == "all" || suite == to_string(one)) options.suites.push_back(one);
   }
+  if (suite == to_string(Suite::launch)) options.suites.push_back(Suite::launch);
   return options;
 }
 

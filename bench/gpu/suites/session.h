@@ -26,5 +26,6 @@ void run_units(Session& session);
 void run_drain(Session& session);
 void run_machine(Session& session);
 void run_pairs(Session& session);
+void run_launch(Session& session);
 
 }  // namespace weft::gpu_probe

@@ -49,19 +49,20 @@ VictimBench::VictimBench(Session& session)
 
 VictimBench::~VictimBench() = default;
 
-std::unique_ptr<VictimRun> VictimBench::prepare(const Victim& victim) {
+std::unique_ptr<VictimRun> VictimBench::prepare(const Victim& victim, std::optional<unsigned> launches) {
   const nlohmann::json* before = session_.results.find("left_out", {{"victim", victim.name}});
   if (before != nullptr && before->value("ended_a_run", false)) return nullptr;
   try {
     arena_->reset();
     if (cublas_) cublas_->set_workspace(arena_->take_bytes(kCublasWorkspaceBytes), kCublasWorkspaceBytes);
     if (cudnn_) cudnn_->set_workspace(arena_->take_bytes(kCudnnWorkspaceBytes), kCudnnWorkspaceBytes);
-    const Workshop workshop{*arena_, cublas_.get(), cudnn_.get(), copies_of(victim, session_.gpu.l2_bytes())};
+    const unsigned copies = launches ? 1 : copies_of(victim, session_.gpu.l2_bytes());
+    const Workshop workshop{*arena_, cublas_.get(), cudnn_.get(), copies};
     std::vector<std::unique_ptr<Work>> works;
     for (const Step& step : victim.steps) works.push_back(make_work(step, workshop));
-    auto run = std::make_unique<VictimRun>(std::move(works), workshop.copies);
+    auto run = std::make_unique<VictimRun>(std::move(works), copies);
     // The first launch loads code, which must not happen beside blocks that wait for the host.
-    for (unsigned i = 0; i < workshop.copies + 2; ++i) run->launch(session_.gpu.compute());
+    for (unsigned i = 0; i < launches.value_or(copies + 2); ++i) run->launch(session_.gpu.compute());
     check(cudaStreamSynchronize(session_.gpu.compute()), victim.name.c_str());
     return run;
   } catch (const std::runtime_error& error) {

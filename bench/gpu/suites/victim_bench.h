@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "bench/gpu/plan/victims.h"
 #include "bench/gpu/suites/session.h"
@@ -15,8 +16,9 @@ class VictimBench {
   explicit VictimBench(Session& session);
   ~VictimBench();
 
-  // The one before is gone. Absent where it cannot run: the file of results tells why ("left_out").
-  [[nodiscard]] std::unique_ptr<VictimRun> prepare(const Victim& victim);
+  // The one before is gone. Absent where it cannot run: the file of results tells why ("left_out"). Launched so often;
+  // by default until its code is loaded and each of its buffers was used.
+  [[nodiscard]] std::unique_ptr<VictimRun> prepare(const Victim& victim, std::optional<unsigned> launches = {});
 
   // After an error: goes on if the device still works. Else throws, and the file tells that this victim ended a run, so
   // that the next leaves it out.

@@ -40,6 +40,7 @@ class GpuProbeSuites : public testing::Test {
       if (suite == Suite::units) run_units(session);
       if (suite == Suite::drain) run_drain(session);
       if (suite == Suite::machine) run_machine(session);
+      if (suite == Suite::launch) run_launch(session);
     }
     results.save();
     std::ifstream in(folder_ / "out.json");
