@@ -8,9 +8,6 @@
 namespace weft {
 
 namespace {
-// Outputs share so many virtual output queues at most, by their numbers: these take memory for each lane in.
-constexpr std::uint32_t kMostOutputQueues = 16;
-
 std::uint32_t vc_index(VirtualChannel channel, std::uint32_t vc_class) {
   return vc_class * static_cast<std::uint32_t>(kVirtualChannels) + static_cast<std::uint32_t>(channel);
 }
@@ -29,8 +26,10 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
       ports_(std::move(ports)),
       trees_(std::move(trees)) {
   if (spec_.virtual_output_queues) {
-    const auto queues = std::min(kMostOutputQueues, std::bit_ceil(static_cast<std::uint32_t>(ports_.size())));
-    output_shift_ = static_cast<std::uint32_t>(std::countr_zero(queues));
+    std::size_t outputs = 0;
+    for (const RouterPort& port : ports_) outputs += port.lanes.size();
+    output_shift_ = static_cast<std::uint32_t>(std::bit_width(outputs - 1));
+    output_mask_ = (1U << output_shift_) - 1;
   }
   for (std::uint32_t p = 0; p < ports_.size(); ++p) {
     const RouterPort& port = ports_[p];

@@ -78,7 +78,7 @@ class Router final : public Chip {
     std::uint32_t output = 0;
     std::uint32_t credit = 0;  // that it needs: a place in credits_, by its lane and virtual channel out
   };
-  // Of a lane in and a virtual channel, and with virtual output queues of some outputs.
+  // Of a lane in and a virtual channel, and with virtual output queues of an output.
   struct Queue {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
@@ -120,7 +120,7 @@ class Router final : public Chip {
   // By its place, and of the queues there that of an output.
   [[nodiscard]] std::uint32_t place_of(std::uint32_t queue) const { return queue >> output_shift_; }
   [[nodiscard]] std::uint32_t queue_of(std::uint32_t place, std::uint32_t output) const {
-    return (place << output_shift_) + (output & ((1U << output_shift_) - 1));
+    return (place << output_shift_) + (output & output_mask_);
   }
   [[nodiscard]] std::uint32_t vc_of(std::uint32_t place) const { return place & ((1U << vc_shift_) - 1); }
   void serve(std::uint32_t output);
@@ -153,7 +153,7 @@ class Router final : public Chip {
   SwitchSpec spec_;
   PathChoice choice_;
   std::uint32_t node_;
-  std::uint32_t output_shift_ = 0;  // a lane in and a virtual channel have 2^shift queues
+  std::uint32_t output_shift_ = 0, output_mask_ = 0;  // a lane in and a virtual channel have 2^shift queues, or one
   std::uint32_t vc_shift_;  // a lane has 2^shift places for virtual channels: class * kVirtualChannels + message class
   std::uint32_t classes_;
   Time passage_;             // latency, and what rounds up to the tick
