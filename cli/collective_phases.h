@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "cli/machine.h"
-#include "cli/programs.h"
 #include "cli/result.h"
+#include "cli/scripts.h"
 #include "traces/intervals.h"
 
 namespace weft {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cli/machine.h"
-#include "cli/programs.h"
+#include "cli/scripts.h"
 #include "sim/error.h"
 #include "workloads/address_plan.h"
 

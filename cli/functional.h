@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/machine.h"
-#include "cli/programs.h"
 #include "cli/result.h"
+#include "cli/scripts.h"
 #include "gpu_model/gpu_values.h"
 #include "network/sum_check.h"
 

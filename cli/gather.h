@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/machine.h"
-#include "cli/programs.h"
 #include "cli/result.h"
+#include "cli/scripts.h"
 #include "gpu_model/alone.h"
 
 namespace weft {

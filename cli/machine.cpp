@@ -192,10 +192,12 @@ void Machine::add_to(Conductor& engine) {
 }
 
 Machine::QuietMoment Machine::run_until_quiet(const ProgramPlace& from, std::uint32_t threads,
-                                              const std::function<void(Time)>& between) {
+                                              const std::function<void(Time)>& between,
+                                              const std::function<bool(const std::vector<std::uint32_t>&)>& apart) {
   Conductor conductor({fabric_ ? fabric_->window() : system_.network.link.latency, threads, false});
   add_to(conductor);
   std::optional<QuietMoment> reached;
+  bool all_at_once = false;
   std::vector<std::uint32_t> ended;                   // by then, since `from`
   std::vector<std::size_t> checked(gpus_.size(), 0);  // of these, by GPU
   const auto has_ended = [&](std::size_t gpu) {
@@ -204,23 +206,30 @@ Machine::QuietMoment Machine::run_until_quiet(const ProgramPlace& from, std::uin
     while (next < ended.size() && times[ended[next]].end >= 0) ++next;
     return next == ended.size();
   };
-  end_ = conductor
-             .run_until([&](Time now) {
-               if (between) between(now);
-               if (!reached) {
-                 const auto place = gpus_.front()->quiet();
-                 if (!place || *place == from) return false;
-                 reached = {*place, gpus_.front()->l2()};
-                 for (std::uint32_t op = from.first; op < place->end; ++op) {
-                   if (gpus_.front()->times()[op].end >= 0) ended.push_back(op);
-                 }
-               }
-               for (std::size_t g = 1; g < gpus_.size(); ++g) {
-                 if (!has_ended(g)) return false;
-               }
-               return true;
-             })
-             .end;
+  const auto look = [&](Time now) {
+    if (between) between(now);
+    if (!reached) {
+      const auto place = gpus_.front()->quiet();
+      if (!place || *place == from) return false;
+      if (all_at_once && !std::ranges::all_of(gpus_, [&](const auto& gpu) { return gpu->quiet() == place; })) {
+        return false;
+      }
+      reached = {*place, gpus_.front()->l2(), all_at_once};
+      ended.clear();
+      for (std::uint32_t op = from.first; op < place->end; ++op) {
+        if (gpus_.front()->times()[op].end >= 0) ended.push_back(op);
+      }
+    }
+    for (std::size_t g = 1; g < gpus_.size(); ++g) {
+      if (!has_ended(g)) return false;
+    }
+    if (all_at_once || !apart || !apart(ended)) return true;
+    all_at_once = true;
+    reached.reset();
+    std::ranges::fill(checked, std::size_t{0});
+    return false;
+  };
+  end_ = conductor.run_until(look).end;
   return reached ? *reached : QuietMoment{from, gpus_.front()->l2()};
 }
 

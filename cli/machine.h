@@ -41,13 +41,16 @@ class Machine {
   // Runs without SystemC, as often as one likes a process, until all sleep, or GPU 0 has been quiet at a place of its
   // program which is not `from` and the others have ended what it had then: they drift apart. That place, or `from`,
   // and what the L2 of GPU 0 held there.
-  // `between`: sees the time after each window, and may leave something out.
+  // `between`: sees the time after each window, and may leave something out. `apart`: sees what had ended, and says
+  // whether GPUs are too far apart for that; if so, it goes on until all are quiet at one place at a time.
   struct QuietMoment {
     ProgramPlace place;
     L2Cache l2;
+    bool all_at_once = false;
   };
   QuietMoment run_until_quiet(const ProgramPlace& from, std::uint32_t threads,
-                              const std::function<void(Time)>& between = {});
+                              const std::function<void(Time)>& between = {},
+                              const std::function<bool(const std::vector<std::uint32_t>&)>& apart = {});
   // The same, until all sleep.
   void run_until_asleep(std::uint32_t threads);
 

@@ -1,18 +1,11 @@
-// What the GPUs of a run execute: the configured workload as one program a GPU, and its collectives as kernels.
+// The configured workload as one program a GPU.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "cli/fused_outputs.h"
 #include "cli/system_config.h"
-#include "gpu_model/collective_kernel.h"
-#include "gpu_model/gpu.h"
-#include "network/aggregation_tree.h"
-#include "network/switch.h"
+#include "sim/program.h"
 #include "traces/trace.h"
 
 namespace weft {
@@ -23,43 +16,5 @@ namespace weft {
 
 // Whether each GPU has a rank of its own to replay, with kernels of its own; else all have the same.
 [[nodiscard]] bool replays_each_rank(const Trace& trace, const TraceWorkload& workload);
-
-// Like make_programs, the parts of operations that are no kernels: collectives and copies, by GPU and op.
-class Scripts {
- public:
-  // Plans every collective of the programs: the n-th of a group on one GPU meets the n-th on all others. Throws
-  // InputError when a rank is missing or they disagree.
-  Scripts(const RunConfig& config, const std::vector<Program>& programs);
-
-  [[nodiscard]] GpuWork work(std::size_t gpu) const;
-
-  struct Collective {
-    CollectivePlan plan;                                  // `ranks` are empty for a group of one
-    std::vector<std::pair<std::uint32_t, OpId>> members;  // GPU and operation, ascending
-  };
-  [[nodiscard]] const std::vector<Collective>& collectives() const { return collectives_; }
-  // The groups of collectives and their data types, by the number that their multicasts have.
-  [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
-  // For people: collectives that faults keep from the switches.
-  [[nodiscard]] std::vector<std::string> notes() const;
-  // Those that routers sum for.
-  [[nodiscard]] const std::vector<AggregationGroup>& aggregation_groups() const { return aggregation_groups_; }
-
- private:
-  const std::vector<Program>* programs_;
-  HostSpec host_;
-  PrivateParts private_parts_;
-  std::uint32_t flags_ = 0;
-  std::uint32_t stop_flag_ = 0;  // of beside_
-  std::vector<Collective> collectives_;
-  std::vector<MulticastGroup> multicast_groups_;
-  std::vector<AggregationGroup> aggregation_groups_;
-  std::optional<FusedOutputs> fused_;
-  std::map<std::string, std::uint32_t> fallen_back_;  // notes, and of how many collectives
-  std::vector<ScriptedKernel> copies_;
-  std::vector<ScriptedKernel> beside_;
-  std::vector<std::vector<const ScriptedKernel*>> scripts_;  // by GPU and op
-  ScriptedKernel nothing_;
-};
 
 }  // namespace weft

@@ -16,6 +16,7 @@
 #include "cli/programs.h"
 #include "cli/sampled/ranks_apart.h"
 #include "cli/sampled/sampled_run.h"
+#include "cli/scripts.h"
 #include "gpu_model/alone.h"
 
 namespace weft {

@@ -54,9 +54,26 @@ SubCycle mean_duration(const Machine& machine, std::uint32_t op) {
   return all / static_cast<SubCycle>(machine.gpus());
 }
 
+// The first GPU's last operation, until the last GPU is through with all.
+void wait_for_others(const Machine& machine, std::uint32_t first, Regime& regime) {
+  std::size_t last = 0;
+  SubCycle end = 0;
+  SubCycle of_all = 0;
+  for (std::size_t i = 0; i < regime.operations.size(); ++i) {
+    if (regime.operations[i].duration < 0) continue;
+    const auto op = first + static_cast<std::uint32_t>(i);
+    for (std::size_t g = 0; g < machine.gpus(); ++g) of_all = std::max(of_all, machine.gpu(g).times()[op].end);
+    if (machine.gpu(0).times()[op].end <= end) continue;
+    end = machine.gpu(0).times()[op].end;
+    last = i;
+  }
+  regime.operations[last].duration += of_all - end;
+}
+
 }  // namespace
 
-Regime observed_regime(const Machine& machine, const Program& program, const HostState& from, std::uint32_t end) {
+Regime observed_regime(const Machine& machine, const Program& program, const HostState& from, std::uint32_t end,
+                       bool all_at_once) {
   Regime regime;
   const Gpu& gpu = machine.gpu(0);
   for (std::uint32_t i = from.first.value; i < end; ++i) {
@@ -67,16 +84,18 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
     }
     Regime::Operation op{.duration = first.end - first.start, .ledger = gpu.ledger(OpId{i})};
     const SubCycle mean = mean_duration(machine, i);
-    if (program.ops[i].kind == ProgramOpKind::collective) {
+    const bool collective = program.ops[i].kind == ProgramOpKind::collective;
+    if (!all_at_once && collective) {
       for (std::size_t g = 0; g < machine.gpus(); ++g) {
         op.duration = std::max(op.duration, machine.gpu(g).times()[i].end - first.start);
       }
       op.early = op.duration - mean;
-    } else {
+    } else if (!all_at_once) {
       op.duration = mean;
     }
     regime.operations.push_back(op);
   }
+  if (all_at_once) wait_for_others(machine, from.first.value, regime);
   const HbmBytes hbm = gpu.hbm_bytes();
   const GpuProgress& left_out = gpu.skipped();
   regime.hbm_read_bytes = hbm.read + left_out.hbm_read_bytes;

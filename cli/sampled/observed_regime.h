@@ -7,8 +7,9 @@
 namespace weft {
 
 // Operations of `program` from where it was to `end`, as the first GPU had them, but collectives until the last GPU is
-// through: the next one waits for it. Loads of links and switches with what was left out.
+// through: the next one waits for it; if all were quiet at once at the end, only the last one. Loads of links and
+// switches with what was left out.
 [[nodiscard]] Regime observed_regime(const Machine& machine, const Program& program, const HostState& from,
-                                     std::uint32_t end);
+                                     std::uint32_t end, bool all_at_once = false);
 
 }  // namespace weft

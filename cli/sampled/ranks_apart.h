@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/programs.h"
 #include "cli/result.h"
+#include "cli/scripts.h"
 
 namespace weft {
 

@@ -22,6 +22,24 @@ constexpr double kGrainScatter = 0.01;
 // seen.
 constexpr double kApartScatter = 0.0075;
 
+// GPUs that end a shift so far apart from the first one, as a share of its time, do not wait for each other: who is
+// through goes on.
+constexpr double kApart = 0.05;
+
+// Whether GPUs ended any shift of these operations far apart.
+bool ended_apart(const Machine& machine, const Program& program, const std::vector<std::uint32_t>& operations) {
+  for (const std::uint32_t i : operations) {
+    const ProgramOp& op = program.ops[i];
+    if (op.kind != ProgramOpKind::collective || op.collective.kind != CollectiveKind::shift) continue;
+    const OpTimes& first = machine.gpu(0).times()[i];
+    for (std::size_t g = 1; g < machine.gpus(); ++g) {
+      const auto apart = static_cast<double>(std::abs(machine.gpu(g).times()[i].end - first.end));
+      if (apart > kApart * static_cast<double>(first.end - first.start)) return true;
+    }
+  }
+  return false;
+}
+
 void run_to_end_of(OpId op, Gpu& gpu) {
   while (gpu.times()[op.value].end < 0) {
     const Time next = gpu.next_activity();
@@ -231,9 +249,12 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
   const ProgramPlace from{state.first.value, std::max(state.first.value, state.end)};
-  const auto [to, after] = machine->run_until_quiet(from, config_->threads, [&](Time now) { steady.look(now); });
+  const Program& program = programs_->front();
+  const auto [to, after, all_at_once] = machine->run_until_quiet(
+      from, config_->threads, [&](Time now) { steady.look(now); },
+      [&](const std::vector<std::uint32_t>& ended) { return !by_itself && ended_apart(*machine, program, ended); });
   if (to == from) throw InternalError("a stretch of the program that never ends");
-  Regime regime = observed_regime(*machine, programs_->front(), state, by_itself ? state.first.value + 1 : to.end);
+  Regime regime = observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, all_at_once);
   regime.uncertainty = steady.uncertainty() + std::llround(std::sqrt(machine->gpu(0).skip_variance()));
   if (grain > 1) {
     const auto real =

@@ -9,25 +9,6 @@
 
 namespace weft {
 
-namespace {
-
-// Ranks that are through with a shift before others begin the next one earlier, which in samples waits for all. What
-// they are earlier by, on average, is about what the program gains (0.9 of it was seen, docs/validation.md). As a share
-// of its time.
-double gained_early(const Program& program, const SampledTimeline& timeline) {
-  double early = 0;  // of all shifts but the last
-  double last = 0;
-  for (std::size_t i = 0; i < program.ops.size(); ++i) {
-    const ProgramOp& op = program.ops[i];
-    if (op.kind != ProgramOpKind::collective || op.collective.kind != CollectiveKind::shift) continue;
-    early += last;
-    last = static_cast<double>(timeline.early(i));
-  }
-  return timeline.end() > 0 ? early / static_cast<double>(timeline.end()) : 0;
-}
-
-}  // namespace
-
 std::string why_not_sampled(const RunConfig& config, const std::vector<Program>& programs) {
   if (config.functional) return "values travel";
   if (!config.beside.empty()) return "blocks stand beside the workload";
@@ -60,8 +41,7 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
   result.engine.memory_transactions += quiet_lab.memory_transactions() + lab.memory_transactions();
   result.engine.packets = lab.packets();
   result.engine.skipped_fraction = end > 0 ? std::max(0.0, 1 - simulated / end) : 0;
-  result.engine.sampling_error_estimate =
-      std::max(quiet.error_estimate(), timeline.error_estimate() + gained_early(programs.front(), timeline));
+  result.engine.sampling_error_estimate = std::max(quiet.error_estimate(), timeline.error_estimate());
   result.notes.push_back(fmt::format("Sampled: {} stretches simulated in detail, {} times what is known was used.",
                                      memory.simulated(), memory.reused()));
   const std::optional<std::string> why = lab.why_not_folded();

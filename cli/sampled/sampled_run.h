@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/programs.h"
 #include "cli/result.h"
+#include "cli/scripts.h"
 #include "gpu_model/alone.h"
 
 namespace weft {

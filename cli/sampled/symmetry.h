@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/machine.h"
-#include "cli/programs.h"
+#include "cli/scripts.h"
 #include "gpu_model/rank_symmetry.h"
 
 namespace weft {

@@ -14,6 +14,7 @@
 #include "cli/machine.h"
 #include "cli/programs.h"
 #include "cli/run_config.h"
+#include "cli/scripts.h"
 #include "sim/error.h"
 
 namespace weft::testing {

@@ -9,6 +9,7 @@
 #include "cli/machine.h"
 #include "cli/programs.h"
 #include "cli/run_config.h"
+#include "cli/scripts.h"
 #include "cli/system_of.h"
 
 namespace weft {

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/programs.h"
 #include "cli/run_config.h"
+#include "cli/scripts.h"
 #include "workloads/address_plan.h"
 
 namespace weft {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/programs.h"
 #include "cli/run_config.h"
 #include "cli/sampled/regime_lab.h"
+#include "cli/scripts.h"
 #include "cli/system_of.h"
 #include "workloads/address_plan.h"
 
