@@ -20,6 +20,8 @@ __global__ void unit_blocks_kernel(BlockTime* times, unsigned long long cycles) 
 void launch_unit_blocks(BlockTime* times, int blocks, int cluster, unsigned long long cycles, cudaStream_t stream) {
   check(cudaFuncSetAttribute(unit_blocks_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
         "dynamic shared memory of a block for a unit");
+  check(cudaFuncSetAttribute(unit_blocks_kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+        "clusters of more than 8 blocks");
   cudaLaunchAttribute attribute{};
   attribute.id = cudaLaunchAttributeClusterDimension;
   attribute.val.clusterDim.x = static_cast<unsigned>(cluster);

@@ -1,5 +1,6 @@
 // Which units a grid loses to the blocks of a collective: grids of one block a unit beside resident, waiting blocks.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,12 +16,15 @@ using nlohmann::json;
 
 constexpr unsigned long long kBlockCycles = 30000;  // about 16 us: far above the spread of starts
 constexpr int kMostBlocks = 140;
+constexpr std::chrono::seconds kHung{1};
+constexpr int kClusters[] = {1, 2, 3, 4, 6, 7, 8, 12, 16};
 
 // What a grid did.
 struct Placement {
   double makespan_us = 0;
   int late = 0;                   // blocks that began after another one's end
   std::set<unsigned> first_wave;  // units of the others
+  std::vector<unsigned> units;    // of each block
 };
 
 Placement placement(const BlockTime* times, int blocks) {
@@ -32,6 +36,7 @@ Placement placement(const BlockTime* times, int blocks) {
     last = std::max(last, times[b].end_ns);
   }
   for (int b = 0; b < blocks; ++b) {
+    out.units.push_back(times[b].unit);
     if (times[b].begin_ns >= first_end)
       ++out.late;
     else
@@ -47,10 +52,11 @@ struct Case {
 
 std::vector<Case> cases() {
   std::vector<Case> out;
-  for (const int cluster : {1, 2}) {
+  for (const int cluster : kClusters) {
     out.push_back({0, 0, 0, cluster});
     for (const int threads : {544, 640}) {
       for (const int shared : {kSharedMemoryV100, kSharedMemoryA100}) {
+        if (cluster > 2 && (threads != 544 || shared != kSharedMemoryA100)) continue;
         for (const int resident : {1, 2, 3, 4, 6, 8, 12, 16, 20, 24, 28, 32})
           out.push_back({threads, shared, resident, cluster});
       }
@@ -63,7 +69,7 @@ class UnitSuite {
  public:
   explicit UnitSuite(Session& session)
       : session_(session), gpu_(session.gpu), bench_(session.gpu), times_(kMostBlocks), read_(kMostBlocks) {
-    for (const int cluster : {1, 2}) static_cast<void>(run_grid(kMostBlocks, cluster));
+    for (const int cluster : kClusters) static_cast<void>(run_grid(kMostBlocks / cluster * cluster, cluster));
   }
 
   void run() {
@@ -73,9 +79,14 @@ class UnitSuite {
                       {"shared_memory_bytes", c.shared_memory_bytes},
                       {"resident_blocks", c.resident},
                       {"cluster", c.cluster}};
-      if (session_.results.find("units", keys) != nullptr) continue;
+      const json* known = session_.results.find("units", keys);
       try {
-        session_.results.put("units", keys, measure(c));
+        if (hangs_at_ == c.cluster && c.resident > 0) continue;
+        if (known == nullptr) {
+          session_.results.put("units", keys, measure(c));
+          known = session_.results.find("units", keys);
+        }
+        if (known->at("most_blocks_at_once") == 0) hangs_at_ = c.cluster;
       } catch (const std::runtime_error& error) {
         std::fprintf(stderr, "units beside %d blocks: %s\n", c.resident, error.what());
         bench_.stop();
@@ -101,10 +112,22 @@ class UnitSuite {
       aggressor.threads = c.threads;
       bench_.start(aggressor);
     }
-    for (int blocks = c.cluster; blocks <= kMostBlocks; blocks += c.cluster)
+    const auto begin = std::chrono::steady_clock::now();
+    for (int blocks = c.cluster; blocks <= kMostBlocks; blocks += c.cluster) {
       grids.emplace_back(blocks, run_grid(blocks, c.cluster));
+      // It began when the aggressor had ended: no GPC has so many units free, and a collective would have hung.
+      if (std::chrono::steady_clock::now() - begin > kHung) return never_starts();
+    }
     if (c.resident > 0) bench_.stop();
     return summary(grids, c.resident > 0 ? bench_.units() : std::vector<unsigned>{});
+  }
+
+  json never_starts() {
+    try {
+      bench_.stop();
+    } catch (const std::runtime_error&) {  // it ended by itself
+    }
+    return {{"most_blocks_at_once", 0}, {"units_of_aggressor", bench_.units().size()}};
   }
 
   // One value for each number of blocks, and the units that stayed empty while blocks waited.
@@ -128,6 +151,8 @@ class UnitSuite {
     }
     item["most_blocks_at_once"] = most_at_once;
     item["units_of_aggressor"] = taken.size();
+    // Of the largest grid: who shares a cluster shares a GPC.
+    item["units_of_blocks"] = grids.back().second.units;
     return item;
   }
 
@@ -136,6 +161,7 @@ class UnitSuite {
   AggressorBench bench_;
   DeviceArray<BlockTime> times_;
   PinnedArray<BlockTime> read_;
+  int hangs_at_ = 0;  // clusters that cannot start beside so many blocks cannot beside more
 };
 
 }  // namespace
