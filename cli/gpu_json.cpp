@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "cli/engine_fields.h"
 #include "cli/power_fields.h"
@@ -124,6 +125,13 @@ void all_fields(Fields& f, GpuSpec& gpu) {
   f.text("name", gpu.name);
   f.count("compute_units", gpu.compute_units, 1, 65536);
   f.count("gpcs", gpu.gpcs, 1, 65536, Presence::optional);
+  if (Fields::kReads ? f.has("gpc_units") : !gpu.gpc_units.empty()) {
+    f.counts("gpc_units", gpu.gpc_units, 1, 65536, 65536);
+    gpu.gpcs = static_cast<std::uint32_t>(gpu.gpc_units.size());
+    const std::uint64_t units = std::accumulate(gpu.gpc_units.begin(), gpu.gpc_units.end(), std::uint64_t{0});
+    f.refuse_unless(units == gpu.compute_units, "gpc_units",
+                    fmt::format("expected the {} compute units in all, got {}", gpu.compute_units, units));
+  }
   f.count("max_cluster_blocks", gpu.max_cluster_blocks, 1, 1024, Presence::optional);
   f.refuse_unless(gpu.gpcs <= gpu.compute_units, "gpcs",
                   fmt::format("expected at most the {} compute units, got {}", gpu.compute_units, gpu.gpcs));

@@ -9,6 +9,7 @@
 #include "cli/collective_config.h"
 #include "cli/collective_times.h"
 #include "cli/sample_config.h"
+#include "gpu_model/occupancy.h"
 #include "network/network.h"
 #include "sim/error.h"
 #include "traces/replay_graph.h"
@@ -20,6 +21,19 @@
 namespace weft {
 
 namespace {
+
+// The recorded GPU may have had larger clusters of thread blocks.
+void cut_clusters(Graph& graph, const GpuSpec& gpu, std::vector<std::string>& notes) {
+  bool cut = false;
+  for (Node& node : graph.nodes) {
+    LaunchShape& shape = node.kernel.shape;
+    if (node.kind != NodeKind::kernel || shape.cluster_blocks == 1) continue;
+    const std::uint32_t fits = cluster_that_fits(gpu, shape);
+    cut = cut || fits < shape.cluster_blocks;
+    shape.cluster_blocks = fits;
+  }
+  if (cut) notes.push_back(fmt::format("Clusters of thread blocks larger than those of {} are cut.", gpu.name));
+}
 
 // The place in the trace of the rank that every GPU replays.
 std::size_t chosen_rank(const Trace& trace, const TraceWorkload& workload) {
@@ -36,7 +50,8 @@ std::size_t chosen_rank(const Trace& trace, const TraceWorkload& workload) {
 std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkload& workload, const RunConfig& config,
                                           ReplaySpec spec, std::vector<std::string>& notes) {
   const std::size_t chosen = chosen_rank(trace, workload);
-  const Graph graph = graph_from_trace(trace, chosen);
+  Graph graph = graph_from_trace(trace, chosen);
+  cut_clusters(graph, config.system.gpu, notes);
   if (trace.world_size > 1 || config.gpus > 1) {
     notes.push_back(fmt::format("Every GPU replays rank {} of {}: what the ranks did differently is not in the result.",
                                 trace.ranks[chosen].rank, trace.world_size));
@@ -65,8 +80,12 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
   const ReplaySpec spec{
       config.gpus, config.iterations, workload.host_time_scale, {}, config.system.gpu.launch.device_latency};
   const bool each = replays_each_rank(trace, workload);
-  std::vector<Program> programs =
-      each ? replay_ranks(graphs_from_trace(trace), spec) : programs_of_one_rank(trace, workload, config, spec, notes);
+  const auto each_rank = [&] {
+    std::vector<Graph> graphs = graphs_from_trace(trace);
+    for (Graph& graph : graphs) cut_clusters(graph, config.system.gpu, notes);
+    return replay_ranks(graphs, spec);
+  };
+  std::vector<Program> programs = each ? each_rank() : programs_of_one_rank(trace, workload, config, spec, notes);
   if (each) notes.push_back(fmt::format("Each GPU replays its own of the {} recorded ranks.", programs.size()));
   notes.push_back(fmt::format(
       "Demands of {}kernels are {}, and fitted to the time alone on the recorded GPU ({}), whatever GPU is "

@@ -27,6 +27,7 @@ class FieldReader {
   static constexpr bool kReads = true;
   explicit FieldReader(JsonReader& reader) : reader_(&reader) {}
 
+  [[nodiscard]] bool has(const char* key) const { return reader_->has(key); }
   void text(const char* key, std::string& value, Presence presence = Presence::required) {
     if (wanted(key, presence)) value = reader_->string(key);
   }
@@ -154,6 +155,7 @@ class FieldWriter {
   static constexpr bool kReads = false;
   explicit FieldWriter(Json& out) : out_(&out) {}
 
+  [[nodiscard]] bool has(const char* key) const { return out_->contains(key); }
   void text(const char* key, const std::string& value, Presence = Presence::required) { (*out_)[key] = value; }
   void flag(const char* key, bool value, Presence = Presence::required) { (*out_)[key] = value; }
   void number(const char* key, double value, double, double, Presence = Presence::required) { (*out_)[key] = value; }

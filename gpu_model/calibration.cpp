@@ -21,20 +21,37 @@ constexpr double kLeastTraffic = 0.8;  // a jump is a wave of blocks at most; no
 constexpr double kStartAndEnd = 1.2e-6;
 
 // One fitted parameter on one axis: from 0 upwards, pipe cycles of a block, where 1 makes the pipe busy for the time
-// alone; from 0 downwards to -1, the share of traffic and operations that is taken away. At -1 a kernel only starts.
+// alone, or bytes of a kernel that memory takes longer for than its pipe, where 1 is what HBM moves in the time alone;
+// from 0 downwards to -1, the share of traffic and operations that is taken away. At -1 a kernel only starts.
 struct FitPoint {
   double x = 0;
-  // The second parameter, where times jump: on the bytes where cycles were added, cycles where bytes were taken away.
+  // The second parameter, where times jump: on the bytes where cycles or bytes were added, cycles where bytes were taken
+  // away.
   double traffic = 1;
   double extra = 0;  // of the cycles that x = 1 adds
   [[nodiscard]] bool on_axis() const { return traffic == 1 && extra == 0; }
 };
 
+// Below, memory is not what a kernel waits for, however little it computes: a few blocks, or operands in the L2.
+constexpr double kLeastMemoryShare = 0.25;
+
+double bytes_of(const KernelDemand& kernel) {
+  double bytes = 0;
+  for (const auto* operands : {&kernel.reads, &kernel.writes}) {
+    for (const Operand& operand : *operands) {
+      std::uint64_t slices = (kernel.parts() + operand.divisor - 1) / operand.divisor;
+      if (operand.modulo != 0) slices = std::min<std::uint64_t>(slices, operand.modulo);
+      bytes += static_cast<double>(slices) * static_cast<double>(operand.bytes_per_block);
+    }
+  }
+  return bytes;
+}
+
 class Search {
  public:
   Search(const ProgramOp& op, const GpuSpec& gpu, std::vector<KnownFit> known, Trial& trial)
       : op_(op), known_(std::move(known)), trial_(trial), target_(to_seconds(op.measured_alone)) {
-    const auto blocks = static_cast<double>(op.kernel.shape.blocks());
+    const auto blocks = static_cast<double>(op.kernel.parts());
     const double turns = std::max(1.0, std::ceil(blocks / gpu.compute_units));
     base_cycles_ = target_ * static_cast<double>(gpu.clock.count()) / turns;
     double pipe_cycles = 0;  // of a block
@@ -43,6 +60,8 @@ class Search {
       if (op.kernel.flops[pipe] > 0) pipe_cycles = std::max(pipe_cycles, op.kernel.flops[pipe] / blocks / rate);
     }
     pipe_share_ = pipe_cycles / base_cycles_;
+    memory_share_ = bytes_of(op.kernel) / static_cast<double>(gpu.hbm.bandwidth.count()) / target_;
+    bends_memory_ = memory_share_ > std::max(pipe_share_, kLeastMemoryShare);
   }
 
   DemandFit run(double seconds_besides) {
@@ -50,7 +69,7 @@ class Search {
       try_known(*known);
       if (!settled_ && !last_at_.on_axis()) try_at({.x = last_at_.x});
     } else {
-      try_near(std::max(0.0, 1 - pipe_share_ - seconds_besides / target_));
+      try_near(std::max(0.0, 1 - binding_share() - seconds_besides / target_));
     }
     if (best_error_ >= kGoodEnough) along_the_axis();
     if (best_error_ > kCalibrationTolerance && slow_) across_the_jump();
@@ -60,7 +79,7 @@ class Search {
   // Of the fit, where one parameter did it and the pipe is what takes the time.
   [[nodiscard]] std::optional<double> seconds_besides() const {
     if (best_at_.x <= 0 || !best_at_.on_axis()) return std::nullopt;
-    return target_ * (1 - pipe_share_ - best_at_.x);
+    return target_ * (1 - binding_share() - best_at_.x);
   }
 
  private:
@@ -68,10 +87,15 @@ class Search {
     double x = 0, t = 0;
   };
 
+  // Of what x adds to, where it is above 0.
+  [[nodiscard]] double binding_share() const { return bends_memory_ ? memory_share_ : pipe_share_; }
+
   [[nodiscard]] DemandFit fit_at(const FitPoint& at) const {
     DemandFit fit;
     fit.memory_scale = at.traffic;
-    fit.extra_cycles_per_block = (std::max(0.0, at.x) + at.extra) * base_cycles_;
+    const double added = std::max(0.0, at.x);
+    if (bends_memory_) fit.memory_scale *= 1 + added / memory_share_;
+    fit.extra_cycles_per_block = ((bends_memory_ ? 0 : added) + at.extra) * base_cycles_;
     if (at.x < 0) {
       fit.flops_scale = std::max(0.0, 1 + at.x);
       fit.memory_scale *= fit.flops_scale;
@@ -81,6 +105,7 @@ class Search {
   // The inverse, for a kernel that takes the time aimed at here.
   [[nodiscard]] FitPoint point_of(const DemandFit& fit) const {
     const double extra = fit.extra_cycles_per_block / base_cycles_;
+    if (fit.flops_scale == 1 && bends_memory_) return {.x = (fit.memory_scale - 1) * memory_share_, .extra = extra};
     if (fit.flops_scale == 1) return {.x = extra, .traffic = fit.memory_scale};
     return {.x = fit.flops_scale - 1, .extra = extra};
   }
@@ -209,7 +234,9 @@ class Search {
   Trial& trial_;
   double target_;
   double base_cycles_ = 0;
-  double pipe_share_ = 0;  // of the time aimed at, that the guessed operations keep the pipe busy
+  // Of the time aimed at, that the guessed operations keep the pipe busy, and the guessed bytes the pins of HBM.
+  double pipe_share_ = 0, memory_share_ = 0;
+  bool bends_memory_ = false;
   DemandFit last_, best_;
   FitPoint last_at_, best_at_;
   double best_error_ = std::numeric_limits<double>::max();

@@ -56,6 +56,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   for (std::uint32_t u = 0; u < spec.compute_units; ++u) {
     units_.emplace_back(unit, spec.l2.tlb, schedulers, cycles(std::int64_t{spec.grain}), line_time);
   }
+  unit_order_ = units_in_order(spec);
   for (std::uint32_t gpc = 0; gpc <= spec.gpcs; ++gpc) gpc_units_.push_back(first_unit_of_gpc(spec, gpc));
   for (std::uint32_t gpc = 0; gpc < spec.gpcs; ++gpc) gpc_of_.resize(gpc_units_[gpc + 1], gpc);
   for (std::uint32_t u = spec.compute_units / 2; u < spec.compute_units; ++u) units_[u].partition = 1;

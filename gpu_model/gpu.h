@@ -162,6 +162,7 @@ class Gpu final : public Chip {
   bool round_arrived(std::uint32_t index);
   void run_agent(std::uint32_t index);
   bool finish_phase(std::uint32_t index);
+  bool take_up_piece(std::uint32_t agent);
   void finish_agent(std::uint32_t index);
   void post(std::uint32_t index, std::uint32_t number);  // of the phase
   void end_fence(std::uint32_t index);
@@ -265,7 +266,8 @@ class Gpu final : public Chip {
   std::uint64_t remote_acknowledged_ = 0, remote_left_out_ = 0;
   std::uint32_t control_due_ = 0;  // events of the host and of operations
   std::uint32_t starting_ = 0;     // operations that nothing holds back, and that have not started
-  std::uint32_t next_unit_ = 0, next_gpc_ = 0;
+  std::vector<std::uint32_t> unit_order_;     // in which equals get blocks
+  std::uint32_t next_unit_ = 0, next_gpc_ = 0;  // places in the order
   std::vector<std::uint32_t> gpc_units_;      // first unit of each GPC, and the end
   std::vector<std::uint32_t> gpc_of_;         // by compute unit
   std::vector<std::uint32_t> cluster_units_;  // of the cluster being placed

@@ -107,13 +107,29 @@ bool Gpu::finish_phase(std::uint32_t index) {
     }
   } else {
     const KernelProgram& program = *running_[agent.kernel].program;
-    if (agent.phase_index == program.phases()) {
+    if (agent.phase_index == program.phases() && !take_up_piece(index)) {
       finish_agent(index);
       return false;
     }
     agent.phase = program.phase(agent.block_number, agent.phase_index);
   }
   enter_phase(index);
+  return true;
+}
+
+// A block of a persistent kernel goes on with another piece of work, if one is left for it.
+bool Gpu::take_up_piece(std::uint32_t index) {
+  Agent& agent = agents_[index];
+  RunningKernel& kernel = running_[agent.kernel];
+  if (!kernel.program->persistent()) return false;
+  const bool claims = kernel.program->piece_order() == PieceOrder::claim && agent.block_number >= kernel.launched;
+  const std::uint64_t next = kernel.launched + (claims ? kernel.launched + kernel.claimed : agent.block_number);
+  if (next >= kernel.blocks) return false;
+  kernel.claimed += claims ? 1 : 0;
+  agent.block_number = next;
+  agent.phase_index = 0;
+  ++kernel.taken_up;
+  ++kernel.blocks_done;
   return true;
 }
 

@@ -29,9 +29,9 @@ bool Gpu::place_cluster(std::uint32_t slot, std::uint32_t gpc) {
 // One cluster a GPC and pass, as long as one fits anywhere.
 void Gpu::dispatch_clusters(std::uint32_t slot) {
   const RunningKernel& kernel = running_[slot];
-  for (bool placed = true; placed && kernel.next_block < kernel.blocks;) {
+  for (bool placed = true; placed && kernel.has_to_place();) {
     placed = false;
-    for (std::uint32_t i = 0; i < spec_.gpcs && kernel.next_block < kernel.blocks; ++i) {
+    for (std::uint32_t i = 0; i < spec_.gpcs && kernel.has_to_place(); ++i) {
       const std::uint32_t gpc = next_gpc_;
       next_gpc_ = next_gpc_ + 1 == spec_.gpcs ? 0 : next_gpc_ + 1;
       placed = place_cluster(slot, gpc) || placed;

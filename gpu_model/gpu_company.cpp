@@ -44,12 +44,12 @@ bool Gpu::working(std::vector<KernelWork>& found) const {
   for (const std::uint32_t slot : active_) {
     const RunningKernel& kernel = running_[slot];
     if (kernel.communication) continue;
-    const std::uint64_t resident = kernel.next_block - kernel.blocks_done;
+    const std::uint64_t resident = kernel.begun() - kernel.blocks_done;
     KernelWork work{.slot = slot, .sequence = kernel.sequence};
     work.rounds = kernel.program->phase(0, 0).rounds;
     work.resident = resident;
     work.done = static_cast<double>(kernel.blocks_done) * work.rounds;
-    work.blocks_ahead = kernel.blocks - kernel.next_block;
+    work.blocks_ahead = kernel.program->persistent() ? 0 : kernel.blocks - kernel.begun();
     work.turn = static_cast<double>(rounds_of_turn(*kernel.program, resident));
     found.push_back(work);
   }

@@ -89,7 +89,8 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
     if (kernel.pushed != nullptr) pushing_.push_back(slot);
     kernel.program.emplace(described->kernel, spec_, described->name, kernel.pushed);
     kernel.needs = kernel.program->needs();
-    kernel.blocks = kernel.program->blocks();
+    kernel.launched = kernel.program->launched_blocks();
+    kernel.blocks = std::max(kernel.launched, kernel.program->blocks());
     kernel.cluster_blocks = kernel.program->cluster_blocks();
   } else {
     kernel.script = script;
@@ -99,7 +100,7 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
         script->executor == Executor::compute_units && !(kernel.communication && work_.private_parts.compute_units);
     kernel.needs = block_needs(spec_.compute_unit, kernel.script->threads_per_block,
                                kernel.script->registers_per_thread, kernel.script->shared_memory_bytes);
-    kernel.blocks = kernel.script->blocks();
+    kernel.launched = kernel.blocks = kernel.script->blocks();
   }
   const auto before = [this](std::uint32_t a, std::uint32_t b) {
     return running_[a].priority != running_[b].priority ? running_[a].priority > running_[b].priority
@@ -141,14 +142,15 @@ void Gpu::dispatch(std::uint32_t slot) {
     return;
   }
   if (!kernel.on_units) {
-    while (kernel.next_block < kernel.blocks) place_block(slot, engine_unit(kernel.executor, kernel.next_block));
+    while (kernel.has_to_place()) place_block(slot, engine_unit(kernel.executor, kernel.next_block));
     return;
   }
+  if (!spec_.gpc_units.empty()) next_unit_ = 0;  // what is free decides, not who came last
   std::vector<std::uint32_t> room;
   for (std::uint32_t u = 0; u < spec_.compute_units; ++u) room.push_back(units_[u].slots.room(kernel.needs));
-  for (std::uint32_t most = std::ranges::max(room); most > 0 && kernel.next_block < kernel.blocks; --most) {
-    for (std::uint32_t i = 0; i < spec_.compute_units && kernel.next_block < kernel.blocks; ++i) {
-      const std::uint32_t unit = next_unit_;
+  for (std::uint32_t most = std::ranges::max(room); most > 0 && kernel.has_to_place(); --most) {
+    for (std::uint32_t i = 0; i < spec_.compute_units && kernel.has_to_place(); ++i) {
+      const std::uint32_t unit = unit_order_[next_unit_];
       next_unit_ = next_unit_ + 1 == spec_.compute_units ? 0 : next_unit_ + 1;
       if (room[unit] != most) continue;
       place_block(slot, unit);
@@ -157,7 +159,7 @@ void Gpu::dispatch(std::uint32_t slot) {
   }
   // Who found room for all of its blocks elsewhere has to wait for none.
   ledgers_[kernel.op.value].displaced =
-      kernel.next_block < kernel.blocks &&
+      kernel.has_to_place() &&
       std::ranges::any_of(units_, [&](const Unit& unit) { return unit.communication_blocks > 0; });
 }
 
@@ -165,11 +167,11 @@ void Gpu::dispatch(std::uint32_t slot) {
 void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
   for (const std::uint32_t slot : active_) {
     if (running_[slot].cluster_blocks > 1) {
-      while (running_[slot].next_block < running_[slot].blocks && place_cluster(slot, gpc_of_[unit])) {
+      while (running_[slot].has_to_place() && place_cluster(slot, gpc_of_[unit])) {
       }
       continue;
     }
-    while (running_[slot].next_block < running_[slot].blocks && place_block(slot, unit, &left)) {
+    while (running_[slot].has_to_place() && place_block(slot, unit, &left)) {
     }
   }
 }

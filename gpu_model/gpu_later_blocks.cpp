@@ -34,7 +34,7 @@ std::uint64_t Gpu::become_later_blocks(std::uint32_t slot, std::uint64_t wave, s
   RunningKernel& kernel = running_[slot];
   const KernelProgram& program = *kernel.program;
   std::vector<std::size_t> running;
-  std::uint64_t first = kernel.next_block;
+  std::uint64_t first = kernel.begun();
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     if (agents_[i].finished || agents_[i].kernel != slot) continue;
     running.push_back(i);
@@ -42,9 +42,9 @@ std::uint64_t Gpu::become_later_blocks(std::uint32_t slot, std::uint64_t wave, s
   }
   // Else the last wave has more blocks, or fewer, than it would have.
   const auto most_off = static_cast<std::uint64_t>(kMostOff * static_cast<double>(kernel.blocks));
-  std::uint64_t later = program.alike_after(first, kernel.next_block, most);
+  std::uint64_t later = program.alike_after(first, kernel.begun(), most);
   while (std::min(later % wave, wave - later % wave) > most_off && later % wave != 0) {
-    later = program.alike_after(first, kernel.next_block, later - 1);
+    later = program.alike_after(first, kernel.begun(), later - 1);
   }
   if (later == 0) return 0;
   std::vector<Phase> phases;
@@ -52,8 +52,7 @@ std::uint64_t Gpu::become_later_blocks(std::uint32_t slot, std::uint64_t wave, s
     phases.push_back(program.phase(agents_[i].block_number + later, agents_[i].phase_index));
     if (!same_lines(agents_[i].phase, phases.back())) return 0;
   }
-  kernel.next_block += later;
-  kernel.blocks_done += later;
+  kernel.leave_out(later);
   const std::uint64_t behind = first + later;
   const std::uint64_t told = first_told(program, behind, running.size(), WaveSkip::kFills * spec_.l2.bytes);
   touch_blocks(program, told, behind, running.size(), l2_, blocks_storing(kernel));

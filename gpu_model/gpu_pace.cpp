@@ -42,7 +42,7 @@ bool counts_lines(const Phase& phase) {
 bool Gpu::only_collectives() const {
   if (control_due_ > 0 || active_.empty() || !flushing_.empty() || work_.values != nullptr) return false;
   return std::all_of(active_.begin(), active_.end(), [this](std::uint32_t slot) {
-    return running_[slot].communication && running_[slot].next_block == running_[slot].blocks;
+    return running_[slot].communication && !running_[slot].has_to_place();
   });
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/program.h"
 
@@ -165,6 +166,9 @@ struct GpuSpec {
   std::string name;
   std::uint32_t compute_units = 0;
   std::uint32_t gpcs = 1;                // groups of units, as even as pairs of units can be
+  // Units of each GPC, where they are known; else empty. Yield makes them uneven, and pairs of units (TPCs) that are
+  // left over are GPCs of their own: too small for clusters of more than two, and filled first.
+  std::vector<std::uint32_t> gpc_units;
   std::uint32_t max_cluster_blocks = 1;  // 1: no clusters of blocks
   Frequency clock;
   ComputeUnitSpec compute_unit;

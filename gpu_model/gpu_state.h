@@ -137,9 +137,13 @@ struct RunningKernel {
   bool communication = false;
   bool on_units = true;  // its blocks take places on compute units
   Executor executor = Executor::compute_units;
+  // By number: those that are launched, and the pieces behind them that blocks of a persistent kernel take up.
   std::uint64_t blocks = 0;
+  std::uint64_t launched = 0;
   std::uint32_t cluster_blocks = 1;
-  std::uint64_t next_block = 0;
+  std::uint64_t next_block = 0;  // to be placed
+  std::uint64_t taken_up = 0;    // pieces behind the launched ones
+  std::uint64_t claimed = 0;     // of them, behind the two that each block has by number
   std::uint64_t blocks_done = 0;
   std::uint64_t stores_out = 0;
   SubCycle start = 0;
@@ -148,6 +152,15 @@ struct RunningKernel {
   SubCycle left_out_before = 0;  // of the GPU's time, until it started
   std::uint64_t flushes = 0;     // its end waits until so many stores to other GPUs are acknowledged
   std::uint32_t sequence = 0;    // number of the launch: tells kernels apart in L1
+
+  [[nodiscard]] bool has_to_place() const { return next_block < launched; }
+  // Begun ones: where nobody takes up pieces, the number of the next one as well.
+  [[nodiscard]] std::uint64_t begun() const { return next_block + taken_up; }
+  // So many are begun and through at once.
+  void leave_out(std::uint64_t count) {
+    next_block += count;
+    blocks_done += count;
+  }
 };
 // How fast a block goes through its rounds.
 struct RoundRate {

@@ -35,7 +35,7 @@ std::uint64_t rounds_of_turn(const KernelProgram& program, std::uint64_t residen
 void Gpu::watch_waves(const RunningKernel& kernel) {
   waves_.reset();
   rounds_.reset();
-  const std::uint64_t resident = kernel.next_block - kernel.blocks_done;
+  const std::uint64_t resident = kernel.begun() - kernel.blocks_done;
   if (!kernel.program || kernel.pushed != nullptr || active_.size() != 1 || resident == 0) return;
   const double lines = lines_of_block(*kernel.program);
   const Phase phase = kernel.program->phase(0, 0);
@@ -47,7 +47,7 @@ void Gpu::watch_waves(const RunningKernel& kernel) {
   const std::uint64_t work = (kernel.blocks - kernel.blocks_done) * rounds;
   const std::uint64_t turn = turn_of(lines, resident) * rounds;
   const std::uint64_t turn_of_rounds = turn_of(lines / rounds, resident);
-  const bool many = work >= WaveSkip::kFewestTurns * turn;
+  const bool many = work >= WaveSkip::kFewestTurns * turn && !kernel.program->persistent();
   if (many) waves_.emplace(work, turn, WaveSkip::kWaves, hbm_rate, spec_.l2.bytes);
   const std::uint64_t turns_of_wave = resident * rounds / turn_of_rounds;
   if (phase.compute > 0 && (!many || turns_of_wave >= kLongWave)) {
@@ -56,7 +56,7 @@ void Gpu::watch_waves(const RunningKernel& kernel) {
   }
   rounds_done_ = 0;
   rounds_of_block_ = phase.compute > 0 ? 0 : rounds;
-  block_changes_ = kernel.next_block + kernel.blocks_done;
+  block_changes_ = kernel.begun() + kernel.blocks_done;
 }
 
 GpuProgress Gpu::progress() const {
@@ -87,14 +87,13 @@ void Gpu::leave_out(WaveSkip& skip, std::uint64_t most, Turns&& turns) {
 // The next blocks are through. Without `ask_all`, the L2 is only told what it then still holds.
 L2Cache::Touched Gpu::leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, bool ask_all) {
   const std::uint64_t resident = resident_blocks(spec_, *kernel.program);
-  std::uint64_t first = kernel.next_block;
-  kernel.next_block += blocks;
-  kernel.blocks_done += blocks;
+  std::uint64_t first = kernel.begun();
+  kernel.leave_out(blocks);
   if (!ask_all) {
     first =
-        std::max(first, first_told(*kernel.program, kernel.next_block, resident, WaveSkip::kFills * spec_.l2.bytes));
+        std::max(first, first_told(*kernel.program, kernel.begun(), resident, WaveSkip::kFills * spec_.l2.bytes));
   }
-  return touch_blocks(*kernel.program, first, kernel.next_block, resident, l2_);
+  return touch_blocks(*kernel.program, first, kernel.begun(), resident, l2_);
 }
 
 void Gpu::leave_out_waves() {
@@ -102,7 +101,7 @@ void Gpu::leave_out_waves() {
   RunningKernel& kernel = running_[active_.front()];
   const std::uint32_t rounds = kernel.program->phase(0, 0).rounds;
   const std::uint64_t blocks = waves_->turn() / rounds;
-  const std::uint64_t turns = (kernel.blocks - kernel.next_block) / blocks;
+  const std::uint64_t turns = (kernel.blocks - kernel.begun()) / blocks;
   leave_out(*waves_, turns > 0 ? turns - 1 : 0, [&](std::uint64_t together) {
     if (rounds_ && waves_->moves_the_same()) {
       const std::uint64_t later = become_later_blocks(active_.front(), blocks, together * blocks);
@@ -126,7 +125,7 @@ void Gpu::leave_out_rounds() {
   const RunningKernel& kernel = running_[slot];
   const bool agree = rounds_->advanced(rounds_done_, [&] {
     note_rounds();
-    const std::uint64_t changes = kernel.next_block + kernel.blocks_done;
+    const std::uint64_t changes = kernel.begun() + kernel.blocks_done;
     if (std::exchange(block_changes_, changes) != changes) rounds_->begin_at(rounds_done_);
     return progress();
   });

@@ -38,8 +38,10 @@ KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, con
     : reads_(demand.reads),
       writes_(demand.writes),
       pushed_(pushed),
-      blocks_(demand.shape.blocks()),
-      cluster_blocks_(demand.cluster_blocks),
+      launched_(demand.shape.blocks()),
+      blocks_(demand.parts()),
+      piece_order_(demand.piece_order),
+      cluster_blocks_(demand.shape.cluster_blocks),
       memory_scale_(demand.memory_scale),
       write_at_end_(demand.write_at_end && !demand.writes.empty()),
       barrier_(demand.barrier),
@@ -58,9 +60,9 @@ KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, con
                     demand.shape.shared_memory_bytes));
   }
   const std::uint32_t most = most_cluster_blocks(gpu, needs_);
-  if (cluster_blocks_ == 0 || cluster_blocks_ > most || blocks_ % cluster_blocks_ != 0) {
+  if (cluster_blocks_ == 0 || cluster_blocks_ > most || launched_ % cluster_blocks_ != 0) {
     throw InputError(fmt::format("kernel {}: expected clusters of at most {} blocks that divide the grid of {}, got {}",
-                                 name, most, blocks_, cluster_blocks_));
+                                 name, most, launched_, cluster_blocks_));
   }
   if (reads_.size() > Phase::kMaxLoads || writes_.size() > Phase::kMaxStores) {
     throw InputError(fmt::format("kernel {}: expected at most {} operands read and {} written, got {} and {}", name,
@@ -124,9 +126,10 @@ void KernelProgram::set_work(const KernelDemand& demand, const ComputeUnitSpec& 
 LineStream KernelProgram::stream(const Operand& operand, std::uint64_t block) const {
   std::uint64_t slice = block / operand.divisor;
   if (operand.modulo != 0) slice %= operand.modulo;
-  const std::uint64_t begin = operand.base + slice * operand.bytes_per_block;
   const auto bytes =
       static_cast<std::uint64_t>(std::ceil(static_cast<double>(operand.bytes_per_block) * memory_scale_));
+  // Scaled up, slices do not overlap.
+  const std::uint64_t begin = operand.base + slice * std::max(operand.bytes_per_block, bytes);
   LineStream lines;
   if (bytes == 0) return lines;
   const std::uint64_t last = begin + bytes - 1;
@@ -185,6 +188,7 @@ std::uint64_t KernelProgram::alike_after(std::uint64_t first, std::uint64_t end,
 
 Phase KernelProgram::phase(std::uint64_t block, std::uint32_t index) const {
   Phase phase;
+  if (block >= blocks_) return phase;
   if (index == 0) {
     for (const Operand& operand : reads_) phase.load(stream(operand, block));
     phase.rounds = rounds_;

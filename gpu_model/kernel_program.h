@@ -27,13 +27,18 @@ class KernelProgram {
   KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, const std::string& name,
                 const PushedOutput* pushed = nullptr);
 
+  // Of the grid that is launched.
+  [[nodiscard]] std::uint64_t launched_blocks() const { return launched_; }
+  // That have work, by number: those of the grid, or the pieces that blocks of a persistent kernel take.
   [[nodiscard]] std::uint64_t blocks() const { return blocks_; }
+  [[nodiscard]] bool persistent() const { return blocks_ != launched_; }
+  [[nodiscard]] PieceOrder piece_order() const { return piece_order_; }
   [[nodiscard]] std::uint32_t cluster_blocks() const { return cluster_blocks_; }
   [[nodiscard]] const BlockNeeds& needs() const { return needs_; }
   [[nodiscard]] std::uint32_t warps() const { return warps_; }
   [[nodiscard]] std::uint32_t lines_in_flight() const { return lines_in_flight_; }
   [[nodiscard]] std::uint32_t phases() const { return phases_; }
-  // Phase `index` of block `block`, with its addresses.
+  // Phase `index` of block `block`, with its addresses. Nothing for blocks behind the last piece.
   [[nodiscard]] Phase phase(std::uint64_t block, std::uint32_t index) const;
   // Blocks [first, end) are followed, so many blocks later and at most `most`, by as many that share operands with each
   // other as these do. 0: by none so near.
@@ -47,7 +52,8 @@ class KernelProgram {
   std::vector<Operand> reads_;
   std::vector<Operand> writes_;
   const PushedOutput* pushed_;
-  std::uint64_t blocks_;
+  std::uint64_t launched_, blocks_;
+  PieceOrder piece_order_;
   std::uint32_t cluster_blocks_;
   double memory_scale_;
   bool write_at_end_;

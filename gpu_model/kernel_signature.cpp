@@ -19,8 +19,8 @@ std::uint64_t hash_of(const std::string& text) {
 bool same_demand(const KernelDemand& a, const KernelDemand& b) {
   return a.shape == b.shape && a.reads == b.reads && a.writes == b.writes && a.flops == b.flops &&
          a.iterations == b.iterations && a.stages == b.stages && a.write_at_end == b.write_at_end &&
-         a.barrier == b.barrier && a.attention == b.attention && a.cluster_blocks == b.cluster_blocks &&
-         a.instructions == b.instructions && a.extra_cycles_per_block == b.extra_cycles_per_block &&
+         a.barrier == b.barrier && a.attention == b.attention && a.pieces == b.pieces &&
+         a.piece_order == b.piece_order && a.instructions == b.instructions && a.extra_cycles_per_block == b.extra_cycles_per_block &&
          a.memory_scale == b.memory_scale;
 }
 
@@ -38,8 +38,9 @@ KernelSignature kernel_signature(const ProgramOp& op) {
   for (const auto& size : {demand.shape.grid, demand.shape.block}) add(size[0], size[1], size[2]);
   add(demand.shape.registers_per_thread, demand.shape.shared_memory_bytes);
   for (const double flops : demand.flops) add(std::bit_cast<std::uint64_t>(flops));
-  add(demand.iterations, demand.stages, demand.write_at_end, demand.barrier, demand.attention, demand.cluster_blocks,
-      std::bit_cast<std::uint64_t>(demand.instructions), demand.reads.size());
+  add(demand.iterations, demand.stages, demand.write_at_end, demand.barrier, demand.attention,
+      demand.shape.cluster_blocks, std::bit_cast<std::uint64_t>(demand.instructions), demand.reads.size());
+  if (demand.pieces > 0) add(demand.pieces, demand.piece_order);
   for (const auto* operands : {&demand.reads, &demand.writes}) {
     for (const Operand& operand : *operands) {
       add(operand.bytes_per_block, operand.divisor, operand.modulo, operand.atomic);

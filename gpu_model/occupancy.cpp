@@ -1,6 +1,7 @@
 #include "gpu_model/occupancy.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace weft {
 
@@ -62,8 +63,26 @@ std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& nee
 }
 
 std::uint32_t first_unit_of_gpc(const GpuSpec& gpu, std::uint32_t gpc) {
+  if (!gpu.gpc_units.empty()) return std::accumulate(gpu.gpc_units.begin(), gpu.gpc_units.begin() + gpc, 0U);
   const std::uint32_t together = gpu.compute_units % 2 == 0 ? 2 : 1;
   return gpu.compute_units / together * gpc / gpu.gpcs * together;
+}
+
+std::vector<std::uint32_t> units_in_order(const GpuSpec& gpu) {
+  std::vector<std::uint32_t> order(gpu.compute_units);
+  std::iota(order.begin(), order.end(), 0U);
+  if (gpu.gpc_units.empty()) return order;
+  struct Turn {
+    bool whole_gpc;
+    std::uint32_t second_of_pair, round;
+    auto operator<=>(const Turn&) const = default;
+  };
+  std::vector<Turn> turns;
+  for (const std::uint32_t units : gpu.gpc_units) {
+    for (std::uint32_t u = 0; u < units; ++u) turns.push_back({units > 2, u % 2, u / 2});
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return turns[a] < turns[b]; });
+  return order;
 }
 
 std::uint32_t most_cluster_blocks(const GpuSpec& gpu, const BlockNeeds& needs) {
@@ -72,6 +91,14 @@ std::uint32_t most_cluster_blocks(const GpuSpec& gpu, const BlockNeeds& needs) {
     units = std::max(units, first_unit_of_gpc(gpu, gpc + 1) - first_unit_of_gpc(gpu, gpc));
   }
   return std::min(gpu.max_cluster_blocks, units * blocks_per_unit(gpu.compute_unit, needs));
+}
+
+std::uint32_t cluster_that_fits(const GpuSpec& gpu, const LaunchShape& shape) {
+  const BlockNeeds needs = block_needs(gpu.compute_unit, shape.threads_per_block(), shape.registers_per_thread,
+                                       shape.shared_memory_bytes);
+  std::uint32_t blocks = std::min(shape.cluster_blocks, std::max(1U, most_cluster_blocks(gpu, needs)));
+  while (shape.cluster_blocks % blocks != 0) --blocks;
+  return blocks;
 }
 
 }  // namespace weft

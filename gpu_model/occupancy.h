@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "gpu_model/gpu_spec.h"
 
@@ -39,9 +40,15 @@ class UnitSlots {
 [[nodiscard]] std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& needs);
 
 // The first unit of GPC `gpc`; of the number of GPCs, behind the last. GPCs are as even as pairs of units (TPCs) can
-// be: 132 units in 8 of them make 16, 16, 16, 18, 16, 16, 16, 18.
+// be where the GPU does not say how large they are: 132 units in 8 of them make 16, 16, 16, 18, 16, 16, 16, 18.
 [[nodiscard]] std::uint32_t first_unit_of_gpc(const GpuSpec& gpu, std::uint32_t gpc);
+// Units in the order in which blocks of one kernel come to them, where they have room for as many. On an H200 that was
+// measured (docs/validation.md): pairs without a GPC first, the one unit of each and then the other, then one unit of
+// each GPC in turn, of pairs that are free. By number where the GPU does not say how large its GPCs are.
+[[nodiscard]] std::vector<std::uint32_t> units_in_order(const GpuSpec& gpu);
 // Blocks of one kind in the largest cluster: they fit on one GPC, and the GPU has clusters of so many.
 [[nodiscard]] std::uint32_t most_cluster_blocks(const GpuSpec& gpu, const BlockNeeds& needs);
+// Of a launch that was recorded on another GPU: its cluster, or the largest part of it that this GPU has.
+[[nodiscard]] std::uint32_t cluster_that_fits(const GpuSpec& gpu, const LaunchShape& shape);
 
 }  // namespace weft

@@ -34,6 +34,7 @@ struct LaunchShape {
   std::array<std::uint32_t, 3> block{1, 1, 1};  // threads
   std::uint32_t registers_per_thread = 32;
   std::uint32_t shared_memory_bytes = 0;  // of a block, static and dynamic
+  std::uint32_t cluster_blocks = 1;       // of a thread-block cluster: neighbours in the grid, placed together
 
   [[nodiscard]] std::uint64_t blocks() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
   [[nodiscard]] std::uint32_t threads_per_block() const { return block[0] * block[1] * block[2]; }
@@ -59,6 +60,12 @@ enum class DemandOrigin { counters, shapes, name };
 // Kernels of fused attention, in which the softmax of a tile waits for one product and the next product for the softmax.
 enum class AttentionPass : std::uint8_t { none, forward, backward };
 
+// How the blocks of a persistent kernel share its pieces of work, when each has done the one of its own number: every
+// so manieth, as many as there are blocks (a static scheduler of tiles), or a second one like that and then the next
+// that nobody has begun (a dynamic one, which counts them in memory and looks one ahead: so cuBLAS on an H200, where
+// blocks that start late still have two to do, docs/validation.md).
+enum class PieceOrder : std::uint8_t { stride, claim };
+
 // What one kernel asks of a GPU. A block runs `iterations` rounds of load, compute, store; `stages` rounds are in
 // flight (software pipelining of a GEMM's main loop; resident warps of an elementwise kernel).
 struct KernelDemand {
@@ -71,12 +78,17 @@ struct KernelDemand {
   bool write_at_end = false;         // a GEMM's epilogue, a reduction's result; else each round stores its part
   bool barrier = false;              // the warps of a block meet between rounds (__syncthreads): tiles in shared memory
   AttentionPass attention = AttentionPass::none;
-  std::uint32_t cluster_blocks = 1;  // of a thread-block cluster: neighbours in the grid, placed together
   double instructions = 0;           // of all warps, as counted; 0: as many as operations and lines need at least
   DemandOrigin origin = DemandOrigin::shapes;
   // Fitted by calibration from the kernel's time alone, never from an overlapped time. Both neutral by default.
   double extra_cycles_per_block = 0;  // pipe cycles beyond the flops: instruction overhead, dependencies
   double memory_scale = 1;            // on bytes, where the guess of the bytes was too high
+  // Of a persistent kernel: pieces of equal work, as the tiles of a product; each has the slices, rounds and extra
+  // cycles that a block has else. 0: each block has one.
+  std::uint64_t pieces = 0;
+  PieceOrder piece_order = PieceOrder::stride;
+
+  [[nodiscard]] std::uint64_t parts() const { return pieces > 0 ? pieces : shape.blocks(); }
 };
 
 enum class CollectiveKind {

@@ -158,10 +158,13 @@ class RankWriter {
     a.set("correlation", op.correlation);
     a.set("times_fs", std::vector<std::int64_t>{op.issued.count(), op.issue_duration.count(), op.start.count(),
                                                 op.duration.count()});
-    if (op.shape)
-      a.set("launch", std::vector<std::int64_t>{op.shape->grid[0], op.shape->grid[1], op.shape->grid[2],
-                                                op.shape->block[0], op.shape->block[1], op.shape->block[2],
-                                                op.shape->registers_per_thread, op.shape->shared_memory_bytes});
+    if (op.shape) {
+      const LaunchShape& s = *op.shape;
+      std::vector<std::int64_t> launch{s.grid[0],  s.grid[1],  s.grid[2],  s.block[0],
+                                       s.block[1], s.block[2], s.registers_per_thread, s.shared_memory_bytes};
+      if (s.cluster_blocks > 1) launch.push_back(s.cluster_blocks);
+      a.set("launch", launch);
+    }
     if (op.bytes != Bytes()) a.set("bytes", op.bytes.count());
     text("direction", op.copy_direction);
     if (!op.waits.empty()) a.set("waits", integers(op.waits));

@@ -97,10 +97,11 @@ class RankReader {
     op.issue_duration = Time(times[1]);
     op.start = Time(times[2]);
     op.duration = Time(times[3]);
-    if (a.find<std::vector<std::int64_t>>("launch") != nullptr) {
-      const std::vector<std::int64_t> v = list(a, "launch", 8);
+    if (const auto* launch = a.find<std::vector<std::int64_t>>("launch"); launch != nullptr) {
+      const bool cluster = launch->size() > 8;
+      const std::vector<std::int64_t> v = list(a, "launch", cluster ? 9 : 8);
       const auto at = [&](std::size_t i) { return u32(v[i], "launch"); };
-      op.shape = LaunchShape{{at(0), at(1), at(2)}, {at(3), at(4), at(5)}, at(6), at(7)};
+      op.shape = LaunchShape{{at(0), at(1), at(2)}, {at(3), at(4), at(5)}, at(6), at(7), cluster ? at(8) : 1};
     }
     op.bytes = Bytes(a.integer("bytes", 0));
     op.copy_direction = a.text("direction");

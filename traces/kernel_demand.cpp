@@ -5,6 +5,7 @@
 
 #include "traces/measured_demand.h"
 #include "traces/product_depth.h"
+#include "traces/product_tiles.h"
 
 namespace weft {
 namespace {
@@ -29,6 +30,9 @@ class Guesser {
         counters_(counters) {
     guess_.node.shape = shape;
     guess_.node.origin = DemandOrigin::name;
+    std::uint32_t& cluster = guess_.node.shape.cluster_blocks;
+    if (cluster == 1) cluster = named_cluster(name);
+    if (blocks_ % cluster != 0) cluster = 1;
   }
 
   KernelGuess guess() {
@@ -247,12 +251,17 @@ class Guesser {
     KernelNode& node = guess_.node;
     const double tile_flops = 2.0 * tile.m * tile.n;
     const auto pipe = static_cast<std::size_t>(tile.pipe);
-    const std::uint32_t columns = node.shape.grid[0];
+    std::uint32_t columns = node.shape.grid[0];
     // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
     double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
-    const std::uint64_t rows = (blocks_ + columns - 1) / columns;
     const auto work =
         call_ != nullptr ? product_work(*call_, name_, blocks() * tile.m * tile.n) : std::optional<ProductWork>();
+    if (const auto tiles = work ? persistent_tiles(name_, *work, tile, blocks_) : std::nullopt) {
+      node.pieces = blocks_ = static_cast<std::uint64_t>(tiles->count());
+      node.piece_order = *persistent_product(name_);
+      columns = static_cast<std::uint32_t>(tiles->columns);
+    }
+    const std::uint64_t rows = (blocks_ + columns - 1) / columns;
     const double operations = counters_ != nullptr ? pipe_operations(*counters_)[pipe].value_or(0) : 0;
     if (work) taps = work->taps;
     if (work) node.origin = DemandOrigin::shapes;

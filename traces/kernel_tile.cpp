@@ -68,6 +68,16 @@ bool mangled_tile(std::string_view name, GemmTile& tile) {
   return true;
 }
 
+// The type of A in the names of cuBLAS's kernels: "nvjet_tst_..." and, since CUDA 13, "nvjet_sm90_tst_...": t BF16, h
+// FP16, s FP32 multiplied as TF32. 0: no such name.
+char cublas_type(std::string_view n) {
+  std::size_t at = n.find("nvjet_");
+  if (at == std::string_view::npos) return 0;
+  at += 6;
+  if (n.substr(at, 2) == "sm") at = n.find('_', at) + 1;
+  return at > 0 && at < n.size() ? n[at] : '\0';
+}
+
 void set_pipe(std::string_view n, GemmTile& tile) {
   // Tensile names ("Cijk_Ailk_Bljk_BBS_BH_...") give the types of A and B: B is BF16, H is FP16.
   // CUTLASS and cuDNN names give the tensor core instruction: s1688 multiplies TF32 unless the type says FP16, h884,
@@ -76,15 +86,42 @@ void set_pipe(std::string_view n, GemmTile& tile) {
     tile.pipe = Pipe::tensor_tf32;
   } else if (has(n, "f16") || has(n, "fp16") || has(n, "884") || has(n, "16816") || has(n, "h1688") || has(n, "half") ||
              has(n, "bfloat16") || has(n, "xdl") || has(n, "_bbs_") || has(n, "_hhs_") || has(n, "hmma") ||
-             has(n, "nvjet_h") || has(n, "nvjet_t")) {
+             cublas_type(n) == 'h' || cublas_type(n) == 't') {
     tile.pipe = Pipe::tensor_fp16;
     tile.element_bytes = 2;
-  } else if (has(n, "s1688") || has(n, "tensorop")) {
+  } else if (has(n, "s1688") || has(n, "tensorop") || cublas_type(n) == 's') {
     tile.pipe = Pipe::tensor_tf32;
   }
 }
 
+// Groups in the order of the name, from the tile on.
+std::vector<Group> tile_and_behind(std::string_view n) {
+  std::vector<Group> groups = groups_of(n);
+  groups.erase(groups.begin(), std::find_if(groups.begin(), groups.end(), is_tile));
+  return groups;
+}
+
 }  // namespace
+
+std::uint32_t named_cluster(std::string_view name) {
+  const std::string n = lower(name);
+  const bool cublas = has(n, "nvjet");
+  if (!cublas && !has(n, "cutlass3x")) return 1;
+  const std::vector<Group> groups = tile_and_behind(n);
+  const std::size_t place = cublas ? 2 : 1;
+  if (groups.size() <= place) return 1;
+  std::uint32_t blocks = 1;
+  for (const std::uint32_t side : groups[place].numbers) blocks *= std::min(side, 17U);
+  return blocks >= 1 && blocks <= 16 ? blocks : 1;
+}
+
+std::optional<PieceOrder> persistent_product(std::string_view name) {
+  const std::string n = lower(name);
+  if (has(n, "splitk") || has(n, "split_k") || has(n, "segment_k_on")) return std::nullopt;
+  if (has(n, "nvjet")) return has(n, "ssched") ? PieceOrder::stride : PieceOrder::claim;
+  if (has(n, "sm90_xmma") || has(n, "sm100_xmma") || has(n, "cutlass3x")) return PieceOrder::stride;
+  return std::nullopt;
+}
 
 GemmTile gemm_tile(std::string_view name, const LaunchShape& shape) {
   const std::string n = lower(name);

@@ -26,7 +26,10 @@ std::optional<ProductWork> matrices(const OperatorCall& call, std::size_t a, boo
   const std::int64_t columns = b_transposed ? (*right)[right->size() - 2] : right->back();
   const std::int64_t depth = b_transposed ? right->back() : (*right)[right->size() - 2];
   if (depth != left->back()) return std::nullopt;
-  return ProductWork{2 * elements(call.inputs[a]) * static_cast<double>(columns)};
+  const double batch = right->size() > 2 ? elements(call.inputs[a + 1]) / static_cast<double>(columns * depth) : 1;
+  return ProductWork{2 * elements(call.inputs[a]) * static_cast<double>(columns), 1,
+                     elements(call.inputs[a]) / static_cast<double>(depth) / batch, static_cast<double>(columns),
+                     batch};
 }
 
 double positions(const std::vector<std::int64_t>& weight) {
@@ -44,15 +47,26 @@ std::optional<ProductWork> convolution(const OperatorCall& call, double most_out
   const double channels = static_cast<double>((*weight)[0]);
   const double unstrided = elements(call.inputs[0]) / static_cast<double>((*input)[1]) * channels;
   const double outputs = std::min(unstrided, most_outputs);
-  return ProductWork{2 * outputs * elements(call.inputs[1]) / channels, positions(*weight)};
+  return ProductWork{2 * outputs * elements(call.inputs[1]) / channels, positions(*weight), outputs / channels,
+                     channels};
 }
 
-std::optional<ProductWork> convolution_backward(const OperatorCall& call) {
+// Of the data, [samples and positions, in channels], or of the weights, [out channels, in channels and taps].
+std::optional<ProductWork> convolution_backward(const OperatorCall& call, std::string_view kernel) {
   const auto* gradient = sizes_of(call, 0, 3);
+  const auto* data = sizes_of(call, 1, 3);
   const auto* weight = sizes_of(call, 2, 3);
   if (gradient == nullptr || weight == nullptr || (*weight)[0] <= 0) return std::nullopt;
-  return ProductWork{2 * elements(call.inputs[0]) * elements(call.inputs[2]) / static_cast<double>((*weight)[0]),
-                     positions(*weight)};
+  const auto filters = static_cast<double>((*weight)[0]);
+  ProductWork work{2 * elements(call.inputs[0]) * elements(call.inputs[2]) / filters, positions(*weight)};
+  if (has_any(kernel, {"wgrad"})) {
+    work.rows = filters;
+    work.columns = elements(call.inputs[2]) / filters;
+  } else if (has_any(kernel, {"dgrad"}) && data != nullptr) {
+    work.columns = static_cast<double>((*data)[1]);
+    work.rows = elements(call.inputs[1]) / work.columns;
+  }
+  return work;
 }
 
 // Q K^T and its product with V: 4 Sq Sk D a head; five products instead of two backwards.
@@ -90,7 +104,7 @@ std::optional<ProductWork> product_work(const OperatorCall& call, std::string_vi
   } else if (op == "aten::linear") {
     work = matrices(call, 0, true);
   } else if (has_any(op, {"convolution_backward"})) {
-    work = convolution_backward(call);
+    work = convolution_backward(call, lower(kernel));
   } else if (has_any(op, {"conv"}) && !has_any(op, {"backward"})) {
     work = convolution(call, most_outputs);
   } else if (has_any(op, {"attention"})) {

@@ -35,6 +35,8 @@ inline constexpr std::size_t kMostInputs = 4096;
 struct ProductWork {
   double flops = 0;
   double taps = 1;  // positions of a convolution's filter: as often an input element is used for one output channel
+  // Of what is written: a matrix, or a batch of them; of convolutions as products of matrices. 0: not one product.
+  double rows = 0, columns = 0, batch = 1;
 };
 // From the inputs of mm, addmm, bmm, baddbmm, linear, convolutions (forward, and backward as the kernel's name says for
 // data or weights) and attention. `most_outputs` bounds what the kernel's grid can write: a convolution's stride is not

@@ -57,9 +57,9 @@ class TraceReader : private TraceJson {
     for (const element e : list(top, "", "shapes")) {
       const std::string place = "/shapes/" + std::to_string(index++);
       const std::vector<std::int64_t> v = integers(as_list(e, place), place, 0, kMaxId);
-      if (v.size() != 8) fail(place, "expected 8 integers, got " + std::to_string(v.size()));
+      if (v.size() != 8 && v.size() != 9) fail(place, "expected 8 or 9 integers, got " + std::to_string(v.size()));
       const auto u = [&](std::size_t i) { return static_cast<std::uint32_t>(v[i]); };
-      shapes_.push_back({{u(0), u(1), u(2)}, {u(3), u(4), u(5)}, u(6), u(7)});
+      shapes_.push_back({{u(0), u(1), u(2)}, {u(3), u(4), u(5)}, u(6), u(7), v.size() == 9 ? u(8) : 1});
     }
     array operators;  // traces of weft before 2026-11-21 have none
     if (top["operators"].get(operators) != simdjson::SUCCESS) return;

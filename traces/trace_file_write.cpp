@@ -54,8 +54,10 @@ class Writer {
   std::int64_t shape_index(const std::optional<LaunchShape>& shape) {
     if (!shape) return -1;
     std::string text =
-        fmt::format("[{},{},{},{},{},{},{},{}]", shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
+        fmt::format("[{},{},{},{},{},{},{},{}", shape->grid[0], shape->grid[1], shape->grid[2], shape->block[0],
                     shape->block[1], shape->block[2], shape->registers_per_thread, shape->shared_memory_bytes);
+    if (shape->cluster_blocks > 1) text += fmt::format(",{}", shape->cluster_blocks);
+    text += "]";
     const auto [found, added] = shape_numbers_.try_emplace(text, static_cast<std::int64_t>(shapes_.size()));
     if (added) shapes_.push_back(std::move(text));
     return found->second;

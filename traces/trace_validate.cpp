@@ -113,6 +113,7 @@ class Validator {
       blocks *= shape.grid[i];
       threads *= shape.block[i];
     }
+    if (shape.cluster_blocks < 1) fail(place, "expected a cluster of at least 1 block, got 0");
     if (blocks < 1 || threads < 1) fail(place, "expected a grid and a block of at least 1, got 0");
     if (blocks > kMaxBlocks) fail(place, "expected at most 2^40 blocks, got more");
     if (threads > kMaxThreadsPerBlock)

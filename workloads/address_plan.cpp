@@ -159,6 +159,8 @@ ProgramOp place(const Node& node, const AddressPlan& plan) {
   op.kernel.write_at_end = kernel.write_at_end;
   op.kernel.barrier = kernel.barrier;
   op.kernel.attention = kernel.attention;
+  op.kernel.pieces = kernel.pieces;
+  op.kernel.piece_order = kernel.piece_order;
   op.kernel.origin = kernel.origin;
   const CollectiveNode& collective = node.collective;
   op.collective.kind = collective.kind;

@@ -54,8 +54,8 @@ void validate_kernel(const Graph& graph, const KernelNode& kernel, const Place& 
   if (std::any_of(kernel.flops.begin(), kernel.flops.end(), [](double flops) { return !(flops >= 0); })) {
     place.fail("expected operations of 0 or more, got a negative number");
   }
-  for (const TensorUse& use : kernel.reads) validate_use(graph, use, kernel.shape.blocks(), place);
-  for (const TensorUse& use : kernel.writes) validate_use(graph, use, kernel.shape.blocks(), place);
+  for (const TensorUse& use : kernel.reads) validate_use(graph, use, kernel.parts(), place);
+  for (const TensorUse& use : kernel.writes) validate_use(graph, use, kernel.parts(), place);
 }
 
 void validate_range(const Graph& graph, const std::optional<TensorRange>& range, const Place& place) {

@@ -54,7 +54,11 @@ struct KernelNode {
   bool write_at_end = false;
   bool barrier = false;
   AttentionPass attention = AttentionPass::none;
+  std::uint64_t pieces = 0;  // as KernelDemand::pieces
+  PieceOrder piece_order = PieceOrder::stride;
   DemandOrigin origin = DemandOrigin::shapes;
+
+  [[nodiscard]] std::uint64_t parts() const { return pieces > 0 ? pieces : shape.blocks(); }
 };
 
 struct CollectiveNode {

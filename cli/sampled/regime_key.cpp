@@ -61,7 +61,7 @@ void for_memory(const ProgramOp& op, Visit&& visit) {
     case ProgramOpKind::kernel:
       for (const auto* operands : {&op.kernel.reads, &op.kernel.writes}) {
         for (const Operand& operand : *operands) {
-          visit(Interval{operand.base, operand.base + extent(operand, op.kernel.shape.blocks())});
+          visit(Interval{operand.base, operand.base + extent(operand, op.kernel.parts())});
         }
       }
       return;
@@ -116,7 +116,7 @@ class Regions {
 void describe_traffic(const KernelDemand& k, Text& text) {
   for (const auto& size : {k.shape.grid, k.shape.block}) text.add(size[0], size[1], size[2]);
   text.add(k.shape.registers_per_thread, k.shape.shared_memory_bytes, k.iterations, k.stages, k.write_at_end, k.barrier,
-           k.cluster_blocks, k.instructions, k.memory_scale, k.reads.size());
+           k.shape.cluster_blocks, k.pieces, k.piece_order, k.instructions, k.memory_scale, k.reads.size());
   for (const auto* operands : {&k.reads, &k.writes}) {
     for (const Operand& o : *operands) text.add(o.bytes_per_block, o.divisor, o.modulo, o.atomic);
   }

@@ -31,7 +31,7 @@ std::uint64_t streamed_bytes(const KernelDemand& kernel) {
   for (const auto* operands : {&kernel.reads, &kernel.writes}) {
     for (const Operand& operand : *operands) of_block += operand.bytes_per_block;
   }
-  return of_block * kernel.shape.blocks();
+  return of_block * kernel.parts();
 }
 
 // Roughly, in seconds: only shares of it count. As much as its busiest pipe or the L2 takes, and its launch.

@@ -81,7 +81,7 @@ TEST(ComputeValidation, OnH100OnlyAGemmWithMulticastDoes) {
   hopper.shape.registers_per_thread = 168;
   hopper.shape.shared_memory_bytes = 4 * (128 + 256) * 64 * 2;
   hopper.stages = 4;
-  hopper.cluster_blocks = 2;
+  hopper.shape.cluster_blocks = 2;
   hopper.reads[1].bytes_per_block /= 2;
   expect_between("share", share_of_roof(h100, hopper), 0.92, 1);
   expect_between("share_without", share_of_roof(h100, ampere_gemm(h100)), 0.5, 0.75);

@@ -21,7 +21,7 @@ KernelDemand whole_units(std::uint32_t blocks, double computed, std::uint32_t cl
   KernelDemand demand = grid_of(blocks);
   demand.shape.shared_memory_bytes = 64 << 10;
   demand.extra_cycles_per_block = computed;
-  demand.cluster_blocks = cluster;
+  demand.shape.cluster_blocks = cluster;
   return demand;
 }
 
@@ -57,7 +57,7 @@ TEST(Clusters, AFreedGpcTakesTheNextCluster) {
 
 TEST(Clusters, SmallBlocksOfAClusterShareUnits) {
   KernelDemand demand = grid_of(8);  // eight blocks of 256 threads fit on a unit
-  demand.cluster_blocks = 8;
+  demand.shape.cluster_blocks = 8;
   demand.extra_cycles_per_block = 1'000;
   AloneGpu alone(two_gpcs(), program_of({kernel_op(demand)}));
   alone.run();

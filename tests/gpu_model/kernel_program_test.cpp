@@ -56,7 +56,7 @@ TEST(KernelProgram, LaterBlocksShareOperandsAsEarlierOnesDo) {
   // Four blocks share one slice of what is read, by clusters of two.
   KernelDemand demand = grid_of(64, 128);
   demand.reads = {{.base = 0, .bytes_per_block = 128, .divisor = 4}, {.base = 4096, .bytes_per_block = 128}};
-  demand.cluster_blocks = 2;
+  demand.shape.cluster_blocks = 2;
   GpuSpec gpu = small_gpu();
   gpu.max_cluster_blocks = 2;
   const KernelProgram kernel(demand, gpu, "k");

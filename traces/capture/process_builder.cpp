@@ -14,6 +14,7 @@ namespace {
 
 // Later times are damage: 2262 is beyond what nanoseconds in 63 bits can name.
 constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;
+constexpr std::uint32_t kMostClusterSide = 16;
 constexpr std::int64_t kClockTolerance = 1000;  // ns: CUPTI fits the GPU's clock to the host's; UNSOURCED
 
 std::int64_t correlation_of(std::uint32_t id) { return id == 0 ? -1 : std::int64_t{id}; }
@@ -84,7 +85,10 @@ void ProcessBuilder::kernel(const capture::KernelRecord& record, std::string_vie
   if (threads < 1 || threads > 1024 || blocks < 1 || blocks > 0x1p40) return;
   shape.registers_per_thread = record.registers_per_thread;
   shape.shared_memory_bytes = record.static_shared_bytes + record.dynamic_shared_bytes;
-  const LaunchShape*& known = shapes_[{shape.grid, shape.block, shape.registers_per_thread, shape.shared_memory_bytes}];
+  // 0 where the launch names none.
+  for (const std::uint32_t side : record.cluster) shape.cluster_blocks *= std::clamp(side, 1U, kMostClusterSide);
+  const LaunchShape*& known = shapes_[{shape.grid, shape.block, shape.registers_per_thread, shape.shared_memory_bytes,
+                                       shape.cluster_blocks}];
   if (known == nullptr) known = &out_.profile.shapes.emplace_back(shape);
   event.shape = known;
 }

@@ -53,7 +53,7 @@ class ProcessBuilder {
 
   CapturedProcess out_;
   std::uint64_t last_ = 0, impossible_ = 0;
-  std::map<std::tuple<Triple, Triple, std::uint32_t, std::uint32_t>, const LaunchShape*> shapes_;
+  std::map<std::tuple<Triple, Triple, std::uint32_t, std::uint32_t, std::uint32_t>, const LaunchShape*> shapes_;
   std::vector<const KinetoEvent*> annotations_;
   std::vector<capture::SynchronizationRecord> synchronizations_;
   std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::int32_t>> event_records_;
