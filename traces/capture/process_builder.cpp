@@ -7,6 +7,7 @@
 #include <set>
 
 #include "traces/capture/nvtx_range.h"
+#include "traces/capture/training_steps.h"
 #include "traces/kineto_names.h"
 
 namespace weft {
@@ -14,6 +15,7 @@ namespace {
 
 // Later times are damage: 2262 is beyond what nanoseconds in 63 bits can name.
 constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;
+constexpr std::string_view kIteration = "ProfilerStep#";
 constexpr std::int64_t kClockTolerance = 1000;  // ns: CUPTI fits the GPU's clock to the host's; UNSOURCED
 
 std::int64_t correlation_of(std::uint32_t id) { return id == 0 ? -1 : std::int64_t{id}; }
@@ -27,7 +29,8 @@ ProcessBuilder::ProcessBuilder(std::string file) {
 
 CapturedProcess ProcessBuilder::finish() {
   join_synchronizations();
-  spread_annotations();
+  find_iterations();
+  spread_phases();
   match_collectives_to_kernels(collectives_, out_);
   if (impossible_ > 0) out_.notes.push_back(fmt::format("{} records with impossible times", impossible_));
   return std::move(out_);
@@ -118,13 +121,20 @@ void ProcessBuilder::call(const capture::CallRecord& record, std::string_view na
   event.correlation = correlation_of(record.correlation);
 }
 
-void ProcessBuilder::range(std::uint64_t start, std::uint64_t end, std::uint32_t thread, std::string_view name) {
+void ProcessBuilder::range(std::uint64_t start, std::uint64_t end, std::uint32_t thread, std::string_view name,
+                           bool of_library) {
   if (!possible(start, end)) return;
-  const NvtxRange range = nvtx_range(name);
+  NvtxRange range = nvtx_range(name);
+  if (of_library && range.category == KinetoCategory::cpu_operator)
+    range = {KinetoCategory::annotation, std::string(name), -1};
   KinetoEvent& event = add(range.category, range.name, start, end);
   event.thread = thread;
   event.sequence = range.sequence;
-  if (range.category == KinetoCategory::annotation) annotations_.push_back(&event);
+  if (range.category != KinetoCategory::annotation) return;
+  if (event.name.starts_with(kIteration))
+    iterations_named_ = true;
+  else if (named_phase(event.name))
+    phases_[thread].push_back(&event);
 }
 
 void ProcessBuilder::nccl_call(std::uint64_t start, std::uint64_t end, std::uint32_t thread,
@@ -154,25 +164,36 @@ void ProcessBuilder::join_synchronizations() {
   }
 }
 
+// Those of the thread that marks most, its first if several do.
+ProcessBuilder::ByThread::const_iterator ProcessBuilder::most_phases() const {
+  return std::max_element(phases_.begin(), phases_.end(),
+                          [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+}
+
+void ProcessBuilder::find_iterations() {
+  const auto most = most_phases();
+  if (iterations_named_ || most == phases_.end()) return;
+  std::size_t number = 0;
+  for (const TrainingStep& step : steps_by_phases(most->second))
+    add(KinetoCategory::annotation, fmt::format("{}{}", kIteration, number++), static_cast<std::uint64_t>(step.start),
+        static_cast<std::uint64_t>(step.end))
+        .thread = most->first;
+}
+
 // A range belongs to its thread, but a phase to all that works for it: autograd's threads launch the backward pass
-// while the one that marked it waits. Threads that mark nothing themselves take the annotations of the one that marks
-// most.
-void ProcessBuilder::spread_annotations() {
-  std::map<std::int64_t, std::size_t> annotated;
-  for (const KinetoEvent* event : annotations_) ++annotated[event->thread];
-  if (annotated.empty()) return;
+// while the one that marked it waits. Threads that tell of no phase themselves take those of the one that marks most.
+void ProcessBuilder::spread_phases() {
+  const auto most = most_phases();
+  if (most == phases_.end()) return;
   std::set<std::int64_t> marking, callers;
-  for (const auto& [thread, number] : annotated) marking.insert(thread);
+  for (const auto& [thread, phases] : phases_) marking.insert(thread);
   for (const KinetoEvent& event : out_.profile.events) {
     if (event.category == KinetoCategory::runtime) callers.insert(event.thread);
     if (event.category == KinetoCategory::cpu_operator) marking.insert(event.thread);
   }
-  const auto most = std::max_element(annotated.begin(), annotated.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
   for (const std::int64_t thread : callers) {
     if (marking.contains(thread)) continue;
-    for (const KinetoEvent* marked : annotations_) {
-      if (marked->thread != most->first || marked->name.starts_with("ProfilerStep#")) continue;
+    for (const KinetoEvent* marked : most->second) {
       KinetoEvent copy = *marked;
       copy.thread = thread;
       copy.number = out_.profile.events.size();
