@@ -111,8 +111,7 @@ class ProcessReader {
     }
     const auto open = open_.find(record.number);
     if (open == open_.end()) return;
-    builder_.range(open->second.start, record.time, open->second.thread, open->second.name,
-                   open->second.of_library);
+    builder_.range(open->second.start, record.time, open->second.thread, open->second.name, open->second.of_library);
     open_.erase(open);
   }
 
