@@ -7,7 +7,7 @@
 #include <set>
 
 #include "traces/capture/nvtx_range.h"
-#include "traces/capture/training_steps.h"
+#include "traces/capture/repeated_launches.h"
 #include "traces/kineto_names.h"
 
 namespace weft {
@@ -171,13 +171,48 @@ ProcessBuilder::ByThread::const_iterator ProcessBuilder::most_phases() const {
 }
 
 void ProcessBuilder::find_iterations() {
+  if (iterations_named_) return;
   const auto most = most_phases();
-  if (iterations_named_ || most == phases_.end()) return;
   std::size_t number = 0;
-  for (const TrainingStep& step : steps_by_phases(most->second))
+  for (const TrainingStep& step : most == phases_.end() ? steps_by_launches() : steps_by_phases(most->second))
     add(KinetoCategory::annotation, fmt::format("{}{}", kIteration, number++), static_cast<std::uint64_t>(step.start),
-        static_cast<std::uint64_t>(step.end))
-        .thread = most->first;
+        static_cast<std::uint64_t>(step.end));
+}
+
+std::vector<TrainingStep> ProcessBuilder::steps_by_launches() const {
+  std::unordered_map<std::int64_t, const KinetoEvent*> calls;
+  std::map<std::int64_t, std::vector<const KinetoEvent*>> kernels;  // by device
+  for (const KinetoEvent& event : out_.profile.events) {
+    if (event.category == KinetoCategory::runtime) calls.emplace(event.correlation, &event);
+    if (event.category == KinetoCategory::kernel) kernels[event.device].push_back(&event);
+  }
+  if (kernels.empty()) return {};
+  auto& launched = std::max_element(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
+                     return a.second.size() < b.second.size();
+                   })->second;
+  const auto launch = [&](const KinetoEvent* kernel) {
+    const auto call = calls.find(kernel->correlation);
+    return call == calls.end() ? kernel : call->second;
+  };
+  std::sort(launched.begin(), launched.end(), [&](const KinetoEvent* a, const KinetoEvent* b) {
+    return std::tuple(launch(a)->start, a->start, a->number) < std::tuple(launch(b)->start, b->start, b->number);
+  });
+  std::map<std::pair<std::string_view, const LaunchShape*>, std::uint32_t> numbers;
+  std::vector<std::uint32_t> launches;
+  std::vector<std::int64_t> pauses;
+  std::int64_t end = launch(launched.front())->start;
+  for (const KinetoEvent* kernel : launched) {
+    launches.push_back(numbers.try_emplace({kernel->name, kernel->shape}, numbers.size()).first->second);
+    pauses.push_back(launch(kernel)->start - end);
+    end = launch(kernel)->end();
+  }
+  std::vector<TrainingStep> steps;
+  const std::optional<Repetition> found = repeated_launches(launches, pauses);
+  for (std::size_t k = 0; found && k < found->times; ++k) {
+    const std::size_t first = found->first + k * found->period;
+    steps.push_back({launch(launched[first])->start, launch(launched[first + found->period - 1])->end()});
+  }
+  return steps;
 }
 
 // A range belongs to its thread, but a phase to all that works for it: autograd's threads launch the backward pass

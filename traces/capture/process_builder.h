@@ -12,6 +12,7 @@
 
 #include "traces/capture/captured_process.h"
 #include "traces/capture/record.h"
+#include "traces/capture/training_steps.h"
 
 namespace weft {
 
@@ -53,6 +54,7 @@ class ProcessBuilder {
   void join_synchronizations();
   [[nodiscard]] ByThread::const_iterator most_phases() const;
   void find_iterations();
+  [[nodiscard]] std::vector<TrainingStep> steps_by_launches() const;
   void spread_phases();
 
   CapturedProcess out_;
