@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::string_view kAutogradNode = "autograd::engine::evaluate_function: ";
 
-bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
-
 bool is_host(KinetoCategory c) {
   return c == KinetoCategory::runtime || c == KinetoCategory::cpu_operator || c == KinetoCategory::annotation ||
          c == KinetoCategory::module;
@@ -32,11 +30,7 @@ std::optional<TrainingPhase> marked_phase(const KinetoEvent& e) {
   if (e.category == KinetoCategory::cpu_operator)
     return e.sequence >= 0 ? std::optional(TrainingPhase::forward) : std::nullopt;
   if (e.category != KinetoCategory::annotation || is_communication(e)) return std::nullopt;
-  const std::string name = lower(e.name);
-  if (has(name, "optimizer")) return TrainingPhase::optimizer;
-  if (has(name, "backward")) return TrainingPhase::backward;
-  if (has(name, "forward")) return TrainingPhase::forward;
-  return std::nullopt;
+  return named_phase(e.name);
 }
 
 // Parents before children: earlier start, later end, annotation before operator before call.

@@ -132,6 +132,14 @@ std::string copy_direction(std::string_view name, std::string_view kind) {
   return {};
 }
 
+std::optional<TrainingPhase> named_phase(std::string_view name) {
+  const std::string n = lower(name);
+  if (has(n, "optimizer")) return TrainingPhase::optimizer;
+  if (has(n, "backward")) return TrainingPhase::backward;
+  if (has(n, "forward")) return TrainingPhase::forward;
+  return std::nullopt;
+}
+
 HostCall host_call(std::string_view name) {
   // hipExtModuleLaunchKernel and hipHccModuleLaunchKernel take the grid in work items, all other calls in blocks (HIP
   // runtime API reference, hip_ext.h).

@@ -47,6 +47,9 @@ enum class HostCall {
 };
 [[nodiscard]] HostCall host_call(std::string_view name);
 
+// Which phase an annotation's name tells: "forward", "loss.backward", "Optimizer.step#AdamW.step".
+[[nodiscard]] std::optional<TrainingPhase> named_phase(std::string_view name);
+
 [[nodiscard]] std::string lower(std::string_view text);
 
 }  // namespace weft

@@ -52,8 +52,6 @@ CUpti_ActivityKernel10 kernel() {
   k.registersPerThread = 128;
   k.start = 2000;
   k.end = 5000;
-  k.queued = 500;
-  k.submitted = 900;
   k.deviceId = 1;
   k.streamId = 13;
   k.gridX = 10, k.gridY = 20, k.gridZ = 30;
@@ -162,8 +160,6 @@ void expect_all_kinds(const std::filesystem::path& path) {
   EXPECT_EQ(file.text(k.gpu.name), "sm90_xmma_gemm");
   EXPECT_EQ(k.gpu.start, 2000u);
   EXPECT_EQ(k.gpu.end, 5000u);
-  EXPECT_EQ(k.queued, 500u);
-  EXPECT_EQ(k.submitted, 900u);
   EXPECT_EQ(k.gpu.device, 1u);
   EXPECT_EQ(k.gpu.stream, 13u);
   EXPECT_EQ(k.gpu.correlation, 77u);

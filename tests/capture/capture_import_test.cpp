@@ -104,6 +104,35 @@ TEST_F(CaptureImport, RangesMarkIterationsPhasesAndLayers) {
   EXPECT_EQ(rank.ops.back().iteration, 1u);
 }
 
+// As in a loop that no one numbers; the libraries that its kernels come from mark ranges of their own, in domains.
+TEST_F(CaptureImport, PhasesTellTheIterations) {
+  TestProcess p(folder.file("a.weftcap"));
+  p.session();
+  p.launch("initialize", 0, 10, 20, 7, 1);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    const double t = 100 + i * 100.0;
+    const std::uint32_t n = i * 10 + 10;
+    p.range(n, "forward", t, t + 20);
+    p.launch("gemm", t + 3, t + 10, t + 20, 7, n);
+    p.range(n + 1, "backward", t + 21, t + 60);
+    p.range(n + 2, "cub::DeviceScan", t + 24, t + 29, 2, "CCCL");
+    p.range(n + 3, "bucket 1", t + 24, t + 29, 2);
+    p.launch("gemm_backward", t + 25, t + 30, t + 40, 7, n + 1, 2);
+    p.range(n + 4, "optimizer", t + 61, t + 80);
+    p.launch("adam", t + 62, t + 65, t + 70, 7, n + 2);
+  }
+  p.end();
+  const Trace trace = import();
+  const TraceRank& rank = trace.ranks[0];
+  ASSERT_EQ(rank.iterations.size(), 2u);
+  EXPECT_EQ(rank.iterations[0].start.count(), 100 * kUs);
+  EXPECT_EQ(rank.iterations[0].end.count(), 180 * kUs);
+  EXPECT_EQ(op(trace, "initialize").iteration, std::nullopt);
+  EXPECT_EQ(op(trace, "gemm_backward").phase, TrainingPhase::backward);
+  EXPECT_EQ(op(trace, "gemm_backward").op, "");
+  EXPECT_EQ(rank.ops.back().iteration, 1u);
+}
+
 TEST_F(CaptureImport, RangesOfEmitNvtxAreOperators) {
   TestProcess p(folder.file("a.weftcap"));
   p.session();

@@ -70,12 +70,14 @@ class TestProcess {
     kernel(name, start, end, stream, correlation);
   }
 
-  void range(std::uint32_t number, const char* name, double start, double end, std::uint32_t thread = 1) {
+  void range(std::uint32_t number, const char* name, double start, double end, std::uint32_t thread = 1,
+             const char* domain = "") {
     RangeRecord record;
     record.time = time(start);
     record.number = number;
     record.thread = thread;
     record.name = file_.text(name);
+    record.domain = file_.text(domain);
     record.is_start = 1;
     file_.put(record);
     record.time = time(end);

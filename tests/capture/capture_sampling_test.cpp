@@ -100,6 +100,16 @@ TEST_F(CaptureSampling, OfAChipThatHasNoNvlinkIsOfHbm) {
   EXPECT_TRUE(found[TrafficCounter::nvlink_sent_bytes].empty());
 }
 
+// As on an H200 in a virtual machine.
+TEST_F(CaptureSampling, IsOfWhatCanBeSampled) {
+  const Ran ran = run("1000", "FAKE_CUPTI=few-samples");
+  expect_the_rest(ran);
+  EXPECT_THAT(ran.errors, HasSubstr("no counters for: nvlink_received_bytes nvlink_sent_bytes\n"));
+  const TraceTraffic found = traffic();
+  EXPECT_EQ(found[TrafficCounter::hbm_read_bytes].size(), 19u);
+  EXPECT_TRUE(found[TrafficCounter::nvlink_received_bytes].empty());
+}
+
 struct Failure {
   const char *mode, *said;
 };

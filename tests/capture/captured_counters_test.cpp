@@ -68,9 +68,39 @@ TEST_F(CapturedCounters, OfKernelsThatRanMoreOftenOnceAreNotJoined) {
   times({"a", "b", "a"});
   counters({{"a", 10}, {"b", 20}, {"a", 11}, {"a", 12}, {"c", 1}});
   EXPECT_THAT(reads(joined().ranks[0]), ElementsAre(-2, 20, -2));
-  EXPECT_THAT(notes_, ElementsAre(HasSubstr("2 kernels were not launched as often in the second pass and have no "
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("2 kernels were launched more often in the second pass and have no "
                                             "counters, the first of them (a) 3 times in place of 2"),
                                   HasSubstr("1 kernels ran in the second pass only")));
+}
+
+TEST_F(CapturedCounters, OfASecondPassThatWasCutShortAreThoseOfTheFirstLaunches) {
+  times({"a", "b", "a"});
+  counters({{"a", 10}});
+  EXPECT_THAT(reads(joined().ranks[0]), ElementsAre(10, -2, -2));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("2 kernels were not launched in the second pass")));
+}
+
+// Three iterations of a, b, a; the second pass ended in the second.
+TEST_F(CapturedCounters, AreLentToTheSameLaunchOfOtherIterations) {
+  {
+    capture::TestProcess process(folder_.file("times.weftcap"));
+    process.session();
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      const double t = 100.0 * i;
+      process.range(10 * i + 1, "forward", t, t + 40);
+      process.launch("a", t + 1, t + 3, t + 8, 7, 10 * i + 1);
+      process.launch("b", t + 11, t + 13, t + 18, 7, 10 * i + 2);
+      process.launch("a", t + 21, t + 23, t + 28, 7, 10 * i + 3);
+      process.range(10 * i + 2, "optimizer", t + 50, t + 60);
+    }
+    process.end();
+  }
+  counters({{"a", 10}, {"b", 20}, {"a", 11}, {"a", 12}, {"b", 21}});
+  const Trace trace = joined();
+  ASSERT_EQ(trace.ranks[0].iterations.size(), 3u);
+  EXPECT_THAT(reads(trace.ranks[0]), ElementsAre(10, 20, 11, 12, 21, 11, 12, 21, 11));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("4 kernels were not launched in the second pass"),
+                                  HasSubstr("4 kernels have the counters of their like in another iteration")));
 }
 
 TEST_F(CapturedCounters, ThatCouldNotBeMeasuredKeepTheirPlace) {

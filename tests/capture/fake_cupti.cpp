@@ -49,6 +49,8 @@ void add(const Activity& activity) {
   used += sizeof(Activity);
 }
 
+constexpr std::uint64_t kKernelsPerGraph = 400;
+
 constexpr const char* kAdd = "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>";
 constexpr const char* kProduct = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1";
 constexpr const char* kCollective = "_Z36ncclDevKernel_AllReduce_Sum_f32_RINGP17ncclDevKernelArgs";
@@ -137,7 +139,6 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind) {
 }
 CUptiResult cuptiActivityEnableRuntimeApi(CUpti_CallbackId, std::uint8_t) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId, std::uint8_t) { return CUPTI_SUCCESS; }
-CUptiResult cuptiActivityEnableLatencyTimestamps(std::uint8_t) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityGetNextRecord(std::uint8_t* records, std::size_t bytes, CUpti_Activity** record) {
   std::uint8_t* next = records;
   if (*record != nullptr)
@@ -161,7 +162,7 @@ CUptiResult cuptiActivityFlushAll(std::uint32_t flag) {
 int InitializeInjectionNvtx2(const void* (*)(std::uint32_t)) { return 1; }
 
 // Kernels of 8 us every 10 us on one stream, with their launches, and an edge between two nodes of a graph. A negative
-// number: as many, every third a collective. Where launches are told, they are, and a graph's is between them.
+// number: as many, every third a collective. Where launches are told, they are, and sometimes that of a graph.
 void fake_cupti_run(std::int64_t number) {
   const auto kernels = static_cast<std::uint64_t>(number < 0 ? -number : number);
   if (contexts_are_told) create_context();
@@ -171,6 +172,7 @@ void fake_cupti_run(std::int64_t number) {
     if (launches_are_told) {
       launch(name);
       launch(kAdd, kCapturingStream);
+      if (i % kKernelsPerGraph != kKernelsPerGraph - 1) continue;
       tell_launch(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_API_ENTER, nullptr, nullptr);
       fake_kernel_runs("ncclDevKernel of a graph");
       tell_launch(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_API_EXIT, nullptr, nullptr);

@@ -1,12 +1,14 @@
 // The range profiler of the tests' CUPTI. FAKE_CUPTI: "no-counters", the user may not use them; "old-chip", one whose
-// L2 and tensor pipe have no counters; "flaky", every other kernel cannot be measured; "no-sampling", one without PM
-// sampling; "cycles", one that samples by cycles only.
+// L2 and tensor pipe have no counters; "flaky", every other start fails; "own-kernels", the driver launches some, too;
+// "no-sampling", a chip without PM sampling; "cycles", one that samples by cycles only; "few-samples", one where NVLink
+// cannot be sampled.
 #include <cupti.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -104,6 +106,10 @@ CUptiResult cuptiProfilerHostGetBaseMetrics(CUpti_Profiler_Host_GetBaseMetrics_P
 }
 CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params* p) {
   SIZED(CUpti_Profiler_Host_ConfigAddMetrics_Params, p);
+  const auto sampled = [](std::string_view name) { return !asked_to("few-samples") || !name.starts_with("nvl"); };
+  if (reinterpret_cast<std::uintptr_t>(p->pHostObject) == kSamplingHost &&
+      !std::all_of(p->ppMetricNames, p->ppMetricNames + p->numMetrics, sampled))
+    return CUPTI_ERROR_UNKNOWN;
   return p->numMetrics > 0 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_METRIC_NAME;
 }
 CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params* p) {
@@ -160,7 +166,7 @@ CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params* p) {
   if (!started) return CUPTI_ERROR_INVALID_OPERATION;
   started = configured = initialized = false;
   // The driver's own kernels come behind, and are not what is asked for.
-  ranges.insert(ranges.begin(), {"the driver's own", 1'000'000});
+  if (asked_to("own-kernels")) ranges.insert(ranges.begin(), {"the driver's own", 1'000'000});
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params* p) {

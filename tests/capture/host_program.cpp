@@ -185,7 +185,7 @@ int main(int argc, char** argv) {
   if (mode == "threads") return call_from_threads();
   if (mode == "killed") {
     call_nccl();
-    sleep(2);  // the writer writes once a second
+    sleep(2);  // the writer writes more often
     kill(getpid(), 9);
   }
   return kFine;

@@ -94,7 +94,7 @@ TEST(CaptureWriter, CountsWhatIsLostAndNeverWaits) {
   EXPECT_EQ(kinds.back(), RecordKind::end);
 }
 
-TEST(CaptureWriter, WritesOnceASecondWhatAKilledProcessLeaves) {
+TEST(CaptureWriter, WritesWhileTheProcessRuns) {
   const testing::TemporaryFolder folder;
   Writer writer(open_file(folder.file("a")));
   writer.put(capture::CollectiveRecord());
@@ -121,6 +121,28 @@ TEST(CaptureWriter, TakesRecordsOfManyThreads) {
   for (std::thread& thread : threads) thread.join();
   writer.finish();
   EXPECT_EQ(kinds_in(folder.file("a")).size(), 801u);
+}
+
+// What the file held when the next test's source was asked for all.
+std::filesystem::path watched;
+std::size_t kernels_before_the_last;
+
+// A profiler may not live through the end of the program that it looks at.
+TEST(CaptureWriter, WritesWhatIsCompleteBeforeItAsksForTheRest) {
+  const testing::TemporaryFolder folder;
+  watched = folder.file("a");
+  Writer writer(open_file(watched), std::chrono::hours(1));
+  const auto flush = [](bool last) {
+    if (!last) return;
+    CaptureFile file(watched);
+    while (file.next()) kernels_before_the_last += file.kind() == RecordKind::kernel ? 1 : 0;
+  };
+  writer.set_source({convert_bytes, flush, nullptr});
+  std::uint8_t* buffer = writer.take_buffer();
+  writer.give_buffer(buffer, 3);
+  kernels_before_the_last = 0;
+  writer.finish();
+  EXPECT_EQ(kernels_before_the_last, 3u);
 }
 
 // What the next test's source writes: a clock each time, the last of which says so.

@@ -95,44 +95,75 @@ class RankJoiner {
     }
   }
 
+  // The n-th launch that was counted is the n-th of the first pass: of those that a second pass, cut short, did not
+  // come to there are no counters. Where it launched more often nothing says which are which.
   void join(const Counted& counted, std::vector<std::string>& notes) {
-    std::size_t differ = 0, failed = 0;
+    std::size_t uncounted = 0, more = 0, failed = 0;
     const Kernel* first = nullptr;
     for (const auto& [kernel, ops] : launches_) {
       const auto found = counted.find(kernel);
-      if (found != counted.end() && found->second.size() == ops.size()) {
-        failed += assign(ops, found->second);
+      const std::size_t times = found == counted.end() ? 0 : found->second.size();
+      if (times > ops.size()) {
+        more += ops.size();
+        if (first == nullptr) first = &kernel;
         continue;
       }
-      differ += ops.size();
-      if (first == nullptr) first = &kernel;
+      uncounted += ops.size() - times;
+      if (times > 0) failed += assign(ops, found->second);
     }
     std::size_t only_counted = 0;
     for (const auto& [kernel, values] : counted) only_counted += launches_.contains(kernel) ? 0 : values.size();
-    if (differ > 0) {
-      const auto found = counted.find(*first);
+    if (uncounted > 0)
+      notes.push_back(fmt::format("rank {}: {} kernels were not launched in the second pass", rank_.rank, uncounted));
+    if (more > 0)
       notes.push_back(fmt::format(
-          "rank {}: {} kernels were not launched as often in the second pass and have no counters, the first of them "
+          "rank {}: {} kernels were launched more often in the second pass and have no counters, the first of them "
           "({:.80}) {} times in place of {}",
-          rank_.rank, differ, std::get<0>(*first), found == counted.end() ? 0 : found->second.size(),
-          launches_[*first].size()));
-    }
+          rank_.rank, more, std::get<0>(*first), counted.at(*first).size(), launches_[*first].size()));
     if (only_counted > 0)
       notes.push_back(fmt::format("rank {}: {} kernels ran in the second pass only", rank_.rank, only_counted));
     if (failed > 0) notes.push_back(fmt::format("rank {}: {} kernels could not be measured", rank_.rank, failed));
+    if (const std::size_t lent = take_from_equals(); lent > 0)
+      notes.push_back(
+          fmt::format("rank {}: {} kernels have the counters of their like in another iteration", rank_.rank, lent));
   }
 
  private:
   // Returns how many were launched, but not measured.
   std::size_t assign(const std::vector<std::size_t>& ops, const std::vector<KernelCounters>& values) {
     std::size_t failed = 0;
-    for (std::size_t i = 0; i < ops.size(); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
       if (values[i] == KernelCounters())
         ++failed;
       else
         rank_.ops[ops[i]].counters = std::make_shared<const KernelCounters>(values[i]);
     }
     return failed;
+  }
+
+  // Iterations repeat themselves: the n-th launch of a kernel in one does what the n-th in another does, if both launch
+  // it as often. Returns how many got counters.
+  std::size_t take_from_equals() {
+    std::size_t lent = 0;
+    for (const auto& [kernel, ops] : launches_) {
+      std::map<std::uint32_t, std::vector<std::size_t>> by_iteration;
+      for (const std::size_t op : ops)
+        if (rank_.ops[op].iteration) by_iteration[*rank_.ops[op].iteration].push_back(op);
+      std::map<std::pair<std::size_t, std::size_t>, std::shared_ptr<const KernelCounters>> known;  // how often, which
+      const auto for_each = [&](const auto& act) {
+        for (const auto& [iteration, launched] : by_iteration)
+          for (std::size_t i = 0; i < launched.size(); ++i)
+            act(rank_.ops[launched[i]].counters, known[{launched.size(), i}]);
+      };
+      // The last, because the first iterations set up what later ones find.
+      for_each([](const auto& counters, auto& place) { place = counters ? counters : place; });
+      for_each([&](auto& counters, const auto& place) {
+        if (counters || !place) return;
+        counters = place;
+        ++lent;
+      });
+    }
+    return lent;
   }
 
   TraceRank& rank_;

@@ -34,6 +34,7 @@ class ProcessReader {
   struct OpenRange {
     std::uint64_t start;
     std::uint32_t thread;
+    bool of_library;
     std::string name;
   };
 
@@ -104,12 +105,13 @@ class ProcessReader {
 
   void read_range(const capture::RangeRecord& record) {
     if (record.is_start != 0) {
-      open_[record.number] = {record.time, record.thread, std::string(file_.text(record.name))};
+      open_[record.number] = {record.time, record.thread, !file_.text(record.domain).empty(),
+                              std::string(file_.text(record.name))};
       return;
     }
     const auto open = open_.find(record.number);
     if (open == open_.end()) return;
-    builder_.range(open->second.start, record.time, open->second.thread, open->second.name);
+    builder_.range(open->second.start, record.time, open->second.thread, open->second.name, open->second.of_library);
     open_.erase(open);
   }
 
@@ -117,7 +119,7 @@ class ProcessReader {
   void close_ranges() {
     const std::map<std::uint32_t, OpenRange> left(open_.begin(), open_.end());
     for (const auto& [number, range] : left)
-      builder_.range(range.start, std::max(builder_.last(), range.start), range.thread, range.name);
+      builder_.range(range.start, std::max(builder_.last(), range.start), range.thread, range.name, range.of_library);
   }
 
   CaptureFile file_;

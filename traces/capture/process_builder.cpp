@@ -7,6 +7,7 @@
 #include <set>
 
 #include "traces/capture/nvtx_range.h"
+#include "traces/capture/repeated_launches.h"
 #include "traces/kineto_names.h"
 
 namespace weft {
@@ -15,6 +16,7 @@ namespace {
 // Later times are damage: 2262 is beyond what nanoseconds in 63 bits can name.
 constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;
 constexpr std::uint32_t kMostClusterSide = 16;
+constexpr std::string_view kIteration = "ProfilerStep#";
 constexpr std::int64_t kClockTolerance = 1000;  // ns: CUPTI fits the GPU's clock to the host's; UNSOURCED
 
 std::int64_t correlation_of(std::uint32_t id) { return id == 0 ? -1 : std::int64_t{id}; }
@@ -28,7 +30,8 @@ ProcessBuilder::ProcessBuilder(std::string file) {
 
 CapturedProcess ProcessBuilder::finish() {
   join_synchronizations();
-  spread_annotations();
+  find_iterations();
+  spread_phases();
   match_collectives_to_kernels(collectives_, out_);
   if (impossible_ > 0) out_.notes.push_back(fmt::format("{} records with impossible times", impossible_));
   return std::move(out_);
@@ -122,13 +125,20 @@ void ProcessBuilder::call(const capture::CallRecord& record, std::string_view na
   event.correlation = correlation_of(record.correlation);
 }
 
-void ProcessBuilder::range(std::uint64_t start, std::uint64_t end, std::uint32_t thread, std::string_view name) {
+void ProcessBuilder::range(std::uint64_t start, std::uint64_t end, std::uint32_t thread, std::string_view name,
+                           bool of_library) {
   if (!possible(start, end)) return;
-  const NvtxRange range = nvtx_range(name);
+  NvtxRange range = nvtx_range(name);
+  if (of_library && range.category == KinetoCategory::cpu_operator)
+    range = {KinetoCategory::annotation, std::string(name), -1};
   KinetoEvent& event = add(range.category, range.name, start, end);
   event.thread = thread;
   event.sequence = range.sequence;
-  if (range.category == KinetoCategory::annotation) annotations_.push_back(&event);
+  if (range.category != KinetoCategory::annotation) return;
+  if (event.name.starts_with(kIteration))
+    iterations_named_ = true;
+  else if (named_phase(event.name))
+    phases_[thread].push_back(&event);
 }
 
 void ProcessBuilder::nccl_call(std::uint64_t start, std::uint64_t end, std::uint32_t thread,
@@ -158,25 +168,71 @@ void ProcessBuilder::join_synchronizations() {
   }
 }
 
+// Those of the thread that marks most, its first if several do.
+ProcessBuilder::ByThread::const_iterator ProcessBuilder::most_phases() const {
+  return std::max_element(phases_.begin(), phases_.end(),
+                          [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+}
+
+void ProcessBuilder::find_iterations() {
+  if (iterations_named_) return;
+  const auto most = most_phases();
+  std::size_t number = 0;
+  for (const TrainingStep& step : most == phases_.end() ? steps_by_launches() : steps_by_phases(most->second))
+    add(KinetoCategory::annotation, fmt::format("{}{}", kIteration, number++), static_cast<std::uint64_t>(step.start),
+        static_cast<std::uint64_t>(step.end));
+}
+
+std::vector<TrainingStep> ProcessBuilder::steps_by_launches() const {
+  std::unordered_map<std::int64_t, const KinetoEvent*> calls;
+  std::map<std::int64_t, std::vector<const KinetoEvent*>> kernels;  // by device
+  for (const KinetoEvent& event : out_.profile.events) {
+    if (event.category == KinetoCategory::runtime) calls.emplace(event.correlation, &event);
+    if (event.category == KinetoCategory::kernel) kernels[event.device].push_back(&event);
+  }
+  if (kernels.empty()) return {};
+  auto& launched = std::max_element(kernels.begin(), kernels.end(), [](const auto& a, const auto& b) {
+                     return a.second.size() < b.second.size();
+                   })->second;
+  const auto launch = [&](const KinetoEvent* kernel) {
+    const auto call = calls.find(kernel->correlation);
+    return call == calls.end() ? kernel : call->second;
+  };
+  std::sort(launched.begin(), launched.end(), [&](const KinetoEvent* a, const KinetoEvent* b) {
+    return std::tuple(launch(a)->start, a->start, a->number) < std::tuple(launch(b)->start, b->start, b->number);
+  });
+  std::map<std::pair<std::string_view, const LaunchShape*>, std::uint32_t> numbers;
+  std::vector<std::uint32_t> launches;
+  std::vector<std::int64_t> pauses;
+  std::int64_t end = launch(launched.front())->start;
+  for (const KinetoEvent* kernel : launched) {
+    launches.push_back(numbers.try_emplace({kernel->name, kernel->shape}, numbers.size()).first->second);
+    pauses.push_back(launch(kernel)->start - end);
+    end = launch(kernel)->end();
+  }
+  std::vector<TrainingStep> steps;
+  const std::optional<Repetition> found = repeated_launches(launches, pauses);
+  for (std::size_t k = 0; found && k < found->times; ++k) {
+    const std::size_t first = found->first + k * found->period;
+    steps.push_back({launch(launched[first])->start, launch(launched[first + found->period - 1])->end()});
+  }
+  return steps;
+}
+
 // A range belongs to its thread, but a phase to all that works for it: autograd's threads launch the backward pass
-// while the one that marked it waits. Threads that mark nothing themselves take the annotations of the one that marks
-// most.
-void ProcessBuilder::spread_annotations() {
-  std::map<std::int64_t, std::size_t> annotated;
-  for (const KinetoEvent* event : annotations_) ++annotated[event->thread];
-  if (annotated.empty()) return;
+// while the one that marked it waits. Threads that tell of no phase themselves take those of the one that marks most.
+void ProcessBuilder::spread_phases() {
+  const auto most = most_phases();
+  if (most == phases_.end()) return;
   std::set<std::int64_t> marking, callers;
-  for (const auto& [thread, number] : annotated) marking.insert(thread);
+  for (const auto& [thread, phases] : phases_) marking.insert(thread);
   for (const KinetoEvent& event : out_.profile.events) {
     if (event.category == KinetoCategory::runtime) callers.insert(event.thread);
     if (event.category == KinetoCategory::cpu_operator) marking.insert(event.thread);
   }
-  const auto most = std::max_element(annotated.begin(), annotated.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
   for (const std::int64_t thread : callers) {
     if (marking.contains(thread)) continue;
-    for (const KinetoEvent* marked : annotations_) {
-      if (marked->thread != most->first || marked->name.starts_with("ProfilerStep#")) continue;
+    for (const KinetoEvent* marked : most->second) {
       KinetoEvent copy = *marked;
       copy.thread = thread;
       copy.number = out_.profile.events.size();

@@ -12,6 +12,7 @@
 
 #include "traces/capture/captured_process.h"
 #include "traces/capture/record.h"
+#include "traces/capture/training_steps.h"
 
 namespace weft {
 
@@ -28,7 +29,8 @@ class ProcessBuilder {
   void copy(const capture::CopyRecord& record);
   void memset(const capture::MemsetRecord& record);
   void call(const capture::CallRecord& record, std::string_view name);
-  void range(std::uint64_t start, std::uint64_t end, std::uint32_t thread, std::string_view name);
+  // `of_library`: in a domain of its own, so that it is no operator of PyTorch's.
+  void range(std::uint64_t start, std::uint64_t end, std::uint32_t thread, std::string_view name, bool of_library);
   // A call of NCCL on its thread: not a phase, but what waits and launches within it are its own.
   void nccl_call(std::uint64_t start, std::uint64_t end, std::uint32_t thread, std::string_view function);
   void synchronization(const capture::SynchronizationRecord& record) { synchronizations_.push_back(record); }
@@ -44,17 +46,22 @@ class ProcessBuilder {
 
  private:
   using Triple = std::array<std::uint32_t, 3>;
+  using ByThread = std::map<std::int64_t, std::vector<const KinetoEvent*>>;
 
   bool possible(std::uint64_t start, std::uint64_t end);
   KinetoEvent& add(KinetoCategory category, std::string_view name, std::uint64_t start, std::uint64_t end);
   KinetoEvent& add_gpu(KinetoCategory category, std::string_view name, const capture::GpuTimes& gpu);
   void join_synchronizations();
-  void spread_annotations();
+  [[nodiscard]] ByThread::const_iterator most_phases() const;
+  void find_iterations();
+  [[nodiscard]] std::vector<TrainingStep> steps_by_launches() const;
+  void spread_phases();
 
   CapturedProcess out_;
   std::uint64_t last_ = 0, impossible_ = 0;
   std::map<std::tuple<Triple, Triple, std::uint32_t, std::uint32_t, std::uint32_t>, const LaunchShape*> shapes_;
-  std::vector<const KinetoEvent*> annotations_;
+  ByThread phases_;  // annotations that name one
+  bool iterations_named_ = false;
   std::vector<capture::SynchronizationRecord> synchronizations_;
   std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::int32_t>> event_records_;
   std::vector<capture::CollectiveRecord> collectives_;

@@ -127,8 +127,7 @@ struct GpuTimes {
 struct KernelRecord {
   RecordHeader header{RecordKind::kernel, sizeof(KernelRecord)};
   GpuTimes gpu;
-  std::uint64_t queued = 0;     // in the command buffer; 0: not known
-  std::uint64_t submitted = 0;  // to the GPU; 0: not known
+  std::uint64_t spare[2] = {};
   std::uint32_t grid[3] = {};
   std::uint32_t block[3] = {};
   std::uint32_t cluster[3] = {};  // 0: no cluster

@@ -52,7 +52,7 @@ class RangeReader {
       const bool nccl = nccl_domains.contains(domain) ||
                         (!domains.contains(domain) && text.starts_with("nccl") && !text.starts_with("nccl:"));
       if (!nccl) {
-        builder_.range(start, end, on, text);
+        builder_.range(start, end, on, text, domains.contains(domain));
         continue;
       }
       const std::string_view function = nccl_function(text);

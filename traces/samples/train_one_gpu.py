@@ -161,10 +161,14 @@ def main():
     print(f"{args.model}: {statistics.median(ms):.2f} ms a step (median of {len(ms)}, {min(ms):.2f} to {max(ms):.2f})")
     if args.profile:
         activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-        with torch.profiler.profile(activities=activities, record_shapes=True) as profiler:
-            for _ in range(3):
+        # Only with a schedule it marks the steps.
+        schedule = torch.profiler.schedule(wait=0, warmup=0, active=3, repeat=1)
+        with torch.profiler.profile(activities=activities, schedule=schedule, record_shapes=True) as profiler:
+            for number in range(3):
                 step()
-            torch.cuda.synchronize()
+                if number == 2:
+                    torch.cuda.synchronize()
+                profiler.step()
         profiler.export_chrome_trace(args.profile)
     if args.times:
         with open(args.times, "w") as out:

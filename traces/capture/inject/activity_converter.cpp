@@ -26,9 +26,6 @@ void put_kernel(const CUpti_ActivityKernel10& a, RecordFile& file) {
   KernelRecord record;
   record.gpu = times(a);
   record.gpu.name = file.text(view(a.name));
-  // CUPTI_TIMESTAMP_UNKNOWN is 0.
-  record.queued = a.queued;
-  record.submitted = a.submitted;
   const auto set = [](std::uint32_t(&to)[3], auto x, auto y, auto z) {
     to[0] = static_cast<std::uint32_t>(x);
     to[1] = static_cast<std::uint32_t>(y);

@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "traces/capture/inject/counter_metrics.h"
 #include "traces/capture/inject/cupti_library.h"
@@ -20,6 +22,11 @@ namespace {
 
 constexpr const char* kNotCounted = "its kernels are not counted";
 
+struct CountedLaunch {
+  CountersRecord record;
+  std::string name;
+};
+
 // One CUDA context. `launching` is held from the beginning of a launch to its end: what another thread launches would
 // be measured in its place, and a collective of another thread replayed.
 struct Context {
@@ -27,8 +34,7 @@ struct Context {
   std::uint32_t device = 0;
   std::unique_ptr<RangeProfiler> profiler;
   bool told = false;
-  CountersRecord measured;  // between start and stop
-  std::string name;
+  std::vector<CountedLaunch> measured;  // since the profiler was started
 };
 
 std::mutex contexts_mutex;
@@ -63,20 +69,24 @@ Context* context_of(CUcontext handle) {
   return context.get();
 }
 
-void put(const Context& context) {
-  if (Writer* writer = session()) writer->put_waiting(context.measured, context.name);
+void put(const CountedLaunch& launch) {
+  if (Writer* writer = session()) writer->put_waiting(launch.record, launch.name);
 }
 
-// Ends what the last launch of the context began.
+// Ends what launches of the context began.
 void finish(Context& context) {
-  if (!context.profiler->started()) return;
-  const std::optional<KernelCounters> counters = context.profiler->stop();
-  for (std::size_t i = 0; counters && i < kKernelCounterCount; ++i) {
-    if (!counters->values[i]) continue;
-    context.measured.known |= 1u << i;
-    context.measured.values[i] = static_cast<std::uint64_t>(*counters->values[i]);
+  const std::vector<std::optional<KernelCounters>> counters = context.profiler->stop();
+  for (std::size_t launch = 0; launch < counters.size(); ++launch) {
+    CountersRecord& record = context.measured[launch].record;
+    for (std::size_t i = 0; counters[launch] && i < kKernelCounterCount; ++i) {
+      const std::optional<std::int64_t>& value = counters[launch]->values[i];
+      if (!value) continue;
+      record.known |= 1u << i;
+      record.values[i] = static_cast<std::uint64_t>(*value);
+    }
+    put(context.measured[launch]);
   }
-  put(context);
+  context.measured.clear();
   tell(context);
 }
 
@@ -124,15 +134,19 @@ void begin(CUpti_CallbackId call, const CUpti_CallbackData& data) {
   Context& context = *context_of(data.context);
   context.launching.lock();
   launching = &context;
-  finish(context);
-  if (!launch || data.symbolName == nullptr || waits_for_others(data.symbolName)) return;
-  context.name = demangled(data.symbolName).substr(0, kMaxText);
-  context.measured = CountersRecord();
-  context.measured.device = context.device;
-  std::copy(launch->grid.begin(), launch->grid.end(), context.measured.grid);
-  std::copy(launch->block.begin(), launch->block.end(), context.measured.block);
-  if (context.profiler->start()) return;
-  put(context);  // without values: it has a place among its equals
+  const bool counted = launch && data.symbolName != nullptr && !waits_for_others(data.symbolName);
+  if (!counted || context.profiler->full()) finish(context);
+  if (!counted) return;
+  CountedLaunch counting;
+  counting.name = demangled(data.symbolName).substr(0, kMaxText);
+  counting.record.device = context.device;
+  std::copy(launch->grid.begin(), launch->grid.end(), counting.record.grid);
+  std::copy(launch->block.begin(), launch->block.end(), counting.record.block);
+  if (context.profiler->add_launch()) {
+    context.measured.push_back(std::move(counting));
+    return;
+  }
+  put(counting);  // without values: it has a place among its equals
   tell(context);
 }
 

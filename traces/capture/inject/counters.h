@@ -1,8 +1,8 @@
 // The second pass of a capture: counters of each kernel in the place of times.
 //
-// Around every launch of a kernel CUPTI's range profiler runs, which measures it alone and as often as its counters
-// need (kernel replay). Kernels that wait for other GPUs cannot be replayed, because the others replay theirs at other
-// times: at their launches, known by name, and at those of CUDA graphs the profiler is stopped.
+// CUPTI's range profiler measures each kernel alone and as often as its counters need (kernel replay). Kernels that
+// wait for other GPUs cannot be replayed, because the others replay theirs at other times: at their launches, known by
+// name, and at those of CUDA graphs the profiler is stopped.
 #pragma once
 
 namespace weft::capture {

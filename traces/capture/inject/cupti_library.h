@@ -21,7 +21,6 @@
   X(cuptiActivityEnable)                    \
   X(cuptiActivityEnableRuntimeApi)          \
   X(cuptiActivityEnableDriverApi)           \
-  X(cuptiActivityEnableLatencyTimestamps)   \
   X(cuptiActivityGetNextRecord)             \
   X(cuptiActivityGetNumDroppedRecords)      \
   X(cuptiActivityFlushAll)

@@ -29,7 +29,8 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
 }
 
 void convert_buffer(const std::uint8_t* buffer, std::size_t valid_bytes, RecordFile& file) {
-  static ActivityConverter converter(cupti()->cuptiGetCallbackName);  // the writer's thread only
+  // The writer's thread only, which is at work when objects like this are destroyed at the program's end: this one is not.
+  static auto& converter = *new ActivityConverter(cupti()->cuptiGetCallbackName);
   CUpti_Activity* activity = nullptr;
   // CUPTI's signature takes a pointer to change; it does not.
   auto* records = const_cast<std::uint8_t*>(buffer);
@@ -37,14 +38,12 @@ void convert_buffer(const std::uint8_t* buffer, std::size_t valid_bytes, RecordF
     converter.convert(*activity, file);
 }
 
-void flush_complete() { cupti()->cuptiActivityFlushAll(0); }
+void flush(bool last) { cupti()->cuptiActivityFlushAll(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0); }
 
 std::uint64_t count_dropped() {
   std::size_t dropped = 0;
   return cupti()->cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped) == CUPTI_SUCCESS ? dropped : 0;
 }
-
-void flush_all() { cupti()->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED); }
 
 // Nodes of CUDA graphs as they are put together: kernels name the node that they come from, and edges are told here
 // only.
@@ -86,15 +85,14 @@ void start(Writer& writer) {
     cupti()->cuptiEnableCallback(1, *subscriber, CUPTI_CB_DOMAIN_RESOURCE, what);
   cupti()->cuptiActivityRegisterTimestampCallback(now_ns);
   cupti()->cuptiSetThreadIdType(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
-  cupti()->cuptiActivityEnableLatencyTimestamps(1);
   CUptiResult result = cupti()->cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed);
   if (result == CUPTI_SUCCESS) result = cupti()->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
   if (result != CUPTI_SUCCESS) return tell_failure("CUPTI records no kernels", result, kNotCaptured);
   const bool samples = sampling_asked() && can_sample();
-  writer.set_source({convert_buffer, flush_complete, count_dropped, samples ? write_samples : nullptr});
+  writer.set_source({convert_buffer, flush, count_dropped, samples ? write_samples : nullptr});
   if (samples)
     cupti()->cuptiEnableCallback(1, *subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
-  at_session_end(flush_all);
+  at_session_end(nullptr);
   for (const auto kind : {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
                           CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT,
                           CUPTI_ACTIVITY_KIND_MARKER, CUPTI_ACTIVITY_KIND_DEVICE}) {

@@ -61,14 +61,35 @@ bool PmSampling::choose_metrics() {
   std::vector<std::uint8_t> availability(available.counterAvailabilityImageSize);
   available.pCounterAvailabilityImage = availability.data();
   if (!WEFT_CHECK_CUPTI(cuptiPmSamplingGetCounterAvailability, available)) return false;
+  if (!check(open_host(availability))) return false;
+  std::vector<std::string_view> base;
+  if (!check(host_->base_metrics(base))) return false;
+  metrics_ = traffic_metrics(base);
+  const CuptiCheck failed = configure();
+  if (!failed) return true;
+  leave_out_what_fails(availability);
+  return check(metrics_.metrics.empty() ? failed : open_host(availability)) && check(configure());
+}
+
+CuptiCheck PmSampling::open_host(const std::vector<std::uint8_t>& availability) {
   CuptiCheck failed;
   host_.emplace(CUPTI_PROFILER_TYPE_PM_SAMPLING, chip_, availability, failed);
-  std::vector<std::string_view> base;
-  if (!check(failed) || !check(host_->base_metrics(base))) return false;
-  metrics_ = traffic_metrics(base);
+  return failed;
+}
+
+CuptiCheck PmSampling::configure() {
   std::vector<std::string> names;
   for (const TrafficMetric& metric : metrics_.metrics) names.push_back(metric.name);
-  return check(host_->configure(std::move(names)));
+  return host_->configure(std::move(names));
+}
+
+// The chip has all of them, but this device may not: CUPTI fails without telling for which.
+void PmSampling::leave_out_what_fails(const std::vector<std::uint8_t>& availability) {
+  std::erase_if(metrics_.metrics, [&](const TrafficMetric& metric) {
+    const bool fails = open_host(availability) || host_->configure({metric.name});
+    if (fails) metrics_.missing.push_back(kTrafficCounterWords[static_cast<std::size_t>(metric.counter)]);
+    return fails;
+  });
 }
 
 bool PmSampling::set_config() {

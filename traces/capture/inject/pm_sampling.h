@@ -44,6 +44,9 @@ class PmSampling {
  private:
   bool check(const CuptiCheck& failed);
   bool choose_metrics();
+  CuptiCheck open_host(const std::vector<std::uint8_t>& availability);
+  CuptiCheck configure();
+  void leave_out_what_fails(const std::vector<std::uint8_t>& availability);
   bool set_config();
   bool make_counter_data();
   bool clear_counter_data();

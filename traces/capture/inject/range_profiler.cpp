@@ -1,5 +1,6 @@
 #include "traces/capture/inject/range_profiler.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
@@ -25,8 +26,8 @@ namespace {
 
 WEFT_CUPTI_TABLE(WEFT_RANGE_FUNCTIONS)
 
-// More than the kernel that is meant: what the driver launches on its own until the profiler is stopped comes behind.
-constexpr std::size_t kMostRanges = 16;
+// More than the kernels that are meant: what the driver launches on its own until the profiler is stopped.
+constexpr std::size_t kSpareRanges = 16;
 
 }  // namespace
 
@@ -73,8 +74,8 @@ bool RangeProfiler::make_counter_data() {
   size.pRangeProfilerObject = ranges_;
   size.pMetricNames = host_->names().data();
   size.numMetrics = host_->names().size();
-  size.maxNumOfRanges = kMostRanges;
-  size.maxNumRangeTreeNodes = kMostRanges;
+  size.maxNumOfRanges = kMostLaunches + kSpareRanges;
+  size.maxNumRangeTreeNodes = kMostLaunches + kSpareRanges;
   if (!WEFT_CHECK_CUPTI(cuptiRangeProfilerGetCounterDataSize, size)) return false;
   counter_data_.resize(size.counterDataSize);
   return true;
@@ -88,8 +89,14 @@ bool RangeProfiler::clear_counter_data() {
   return WEFT_CHECK_CUPTI(cuptiRangeProfilerCounterDataImageInitialize, clear);
 }
 
+bool RangeProfiler::add_launch() {
+  if (launches_ == 0 && !start()) return false;
+  ++launches_;
+  return true;
+}
+
 bool RangeProfiler::start() {
-  if (!usable() || started_ || !clear_counter_data()) return false;
+  if (!usable() || !clear_counter_data()) return false;
   auto config = WEFT_PARAMETERS(CUpti_RangeProfiler_SetConfig_Params);
   config.pRangeProfilerObject = ranges_;
   config.configSize = host_->config().size();
@@ -98,59 +105,57 @@ bool RangeProfiler::start() {
   config.pCounterDataImage = counter_data_.data();
   config.range = CUPTI_AutoRange;
   config.replayMode = CUPTI_KernelReplay;
-  config.maxRangesPerPass = kMostRanges;
+  config.maxRangesPerPass = kMostLaunches + kSpareRanges;
   config.numNestingLevels = 1;
   config.minNestingLevel = 1;
   if (!WEFT_CHECK_CUPTI(cuptiRangeProfilerSetConfig, config)) return false;
   auto start = WEFT_PARAMETERS(CUpti_RangeProfiler_Start_Params);
   start.pRangeProfilerObject = ranges_;
-  started_ = WEFT_CHECK_CUPTI(cuptiRangeProfilerStart, start);
-  return started_;
+  return WEFT_CHECK_CUPTI(cuptiRangeProfilerStart, start);
 }
 
-std::optional<KernelCounters> RangeProfiler::stop() {
-  if (!started_) return std::nullopt;
-  started_ = false;
+std::vector<std::optional<KernelCounters>> RangeProfiler::stop() {
+  std::vector<std::optional<KernelCounters>> counters(std::exchange(launches_, 0));
+  if (counters.empty()) return counters;
   auto stop = WEFT_PARAMETERS(CUpti_RangeProfiler_Stop_Params);
   stop.pRangeProfilerObject = ranges_;
   auto decode = WEFT_PARAMETERS(CUpti_RangeProfiler_DecodeData_Params);
   decode.pRangeProfilerObject = ranges_;
   if (!WEFT_CHECK_CUPTI(cuptiRangeProfilerStop, stop) || !WEFT_CHECK_CUPTI(cuptiRangeProfilerDecodeData, decode))
-    return std::nullopt;
-  return evaluate();
+    return counters;
+  const std::vector<std::size_t> ranges = ranges_in_order();
+  // Which ranges are the driver's own nothing tells, but that they come behind the launch that was measured before.
+  if (ranges.size() != counters.size()) most_launches_ = 1;
+  if (ranges.size() == counters.size() || (counters.size() == 1 && !ranges.empty()))
+    for (std::size_t i = 0; i < counters.size(); ++i) counters[i] = evaluate(ranges[i]);
+  return counters;
 }
 
 // Automatic ranges have the numbers of their kernels, in the order in which these ran, as names.
-std::optional<std::size_t> RangeProfiler::first_range(std::size_t ranges) {
-  std::optional<std::size_t> first;
-  long least = 0;
-  for (std::size_t i = 0; i < ranges; ++i) {
+std::vector<std::size_t> RangeProfiler::ranges_in_order() {
+  auto info = WEFT_PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params);
+  info.pCounterDataImage = counter_data_.data();
+  info.counterDataImageSize = counter_data_.size();
+  if (!WEFT_CHECK_CUPTI(cuptiRangeProfilerGetCounterDataInfo, info)) return {};
+  std::vector<std::pair<long, std::size_t>> numbers;
+  for (std::size_t i = 0; i < info.numTotalRanges; ++i) {
     auto range = WEFT_PARAMETERS(CUpti_RangeProfiler_CounterData_GetRangeInfo_Params);
     range.pCounterDataImage = counter_data_.data();
     range.counterDataImageSize = counter_data_.size();
     range.rangeIndex = i;
     range.rangeDelimiter = "/";
-    if (functions().cuptiRangeProfilerCounterDataGetRangeInfo(&range) != CUPTI_SUCCESS || range.rangeName == nullptr)
-      return std::nullopt;
-    const long number = std::strtol(range.rangeName, nullptr, 10);
-    if (!first || number < least) {
-      first = i;
-      least = number;
-    }
+    if (!WEFT_CHECK_CUPTI(cuptiRangeProfilerCounterDataGetRangeInfo, range) || range.rangeName == nullptr) return {};
+    numbers.emplace_back(std::strtol(range.rangeName, nullptr, 10), i);
   }
-  return first;
+  std::sort(numbers.begin(), numbers.end());
+  std::vector<std::size_t> ranges;
+  for (const auto& [number, index] : numbers) ranges.push_back(index);
+  return ranges;
 }
 
-std::optional<KernelCounters> RangeProfiler::evaluate() {
-  auto info = WEFT_PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params);
-  info.pCounterDataImage = counter_data_.data();
-  info.counterDataImageSize = counter_data_.size();
-  if (!WEFT_CHECK_CUPTI(cuptiRangeProfilerGetCounterDataInfo, info) || info.numTotalRanges == 0) return std::nullopt;
-  const std::optional<std::size_t> range =
-      info.numTotalRanges == 1 ? std::optional<std::size_t>(0) : first_range(info.numTotalRanges);
-  if (!range) return std::nullopt;
+std::optional<KernelCounters> RangeProfiler::evaluate(std::size_t range) {
   std::vector<double> values;
-  if (!check(host_->evaluate(counter_data_, *range, values))) return std::nullopt;
+  if (!check(host_->evaluate(counter_data_, range, values))) return std::nullopt;
 
   failures_ = 0;
   // A counter is the sum of its metrics, if all of them were measured.

@@ -1,4 +1,4 @@
-// CUPTI's range profiler on one CUDA context: counters of one kernel at a time.
+// CUPTI's range profiler on one CUDA context: counters of kernels, each measured alone.
 #pragma once
 
 #include <cupti_range_profiler.h>
@@ -31,21 +31,27 @@ class RangeProfiler {
   [[nodiscard]] const std::string& chip() const { return chip_; }
   [[nodiscard]] const CounterMetrics& metrics() const { return metrics_; }
 
-  // The next kernel in the context is measured. False: error() says why not.
-  bool start();
-  // Of the first kernel since start(); nullopt when none ran or CUPTI failed.
-  [[nodiscard]] std::optional<KernelCounters> stop();
-  [[nodiscard]] bool started() const { return started_; }
+  // The next kernel in the context is measured, and so are those that follow it, up to stop(). Called before each of
+  // them. False: error() says why not.
+  bool add_launch();
+  // Of each add_launch() since the last stop(), in their order; nullopt for those that CUPTI did not measure.
+  [[nodiscard]] std::vector<std::optional<KernelCounters>> stop();
+  [[nodiscard]] std::size_t launches() const { return launches_; }
+  // stop() must come before the next add_launch().
+  [[nodiscard]] bool full() const { return launches_ >= most_launches_; }
 
  private:
   static constexpr int kMostFailures = 8;
+  // Starting and stopping takes CUPTI some 0.1 s, whatever runs in between.
+  static constexpr std::size_t kMostLaunches = 128;
 
   bool check(const CuptiCheck& failed);
   bool choose_metrics();
   bool make_counter_data();
   bool clear_counter_data();
-  [[nodiscard]] std::optional<KernelCounters> evaluate();
-  [[nodiscard]] std::optional<std::size_t> first_range(std::size_t ranges);
+  bool start();
+  [[nodiscard]] std::vector<std::size_t> ranges_in_order();
+  [[nodiscard]] std::optional<KernelCounters> evaluate(std::size_t range);
 
   CuptiCheck error_;
   int failures_ = 0;  // since the last kernel that was measured
@@ -54,7 +60,7 @@ class RangeProfiler {
   std::optional<ProfilerHost> host_;
   CUpti_RangeProfiler_Object* ranges_ = nullptr;
   std::vector<std::uint8_t> counter_data_;
-  bool started_ = false;
+  std::size_t launches_ = 0, most_launches_ = kMostLaunches;
 };
 
 // Whether this CUPTI has the range profiler.

@@ -40,8 +40,8 @@ void end_session() {
   Writer* writer = open_session.load();
   if (writer == nullptr) return;
   if (auto* function = before_end.load()) function();
+  writer->finish();  // still takes what its source hands over
   open_session = nullptr;
-  writer->finish();
 }
 
 // The writer's thread is not in the child, and CUPTI does not work there.

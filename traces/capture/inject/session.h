@@ -10,7 +10,8 @@ namespace weft::capture {
 // ending, or it is a fork of the one that is captured. Cheap after the first call.
 [[nodiscard]] Writer* session();
 
-// Runs before the file is closed, when the process ends in order, and before the end of what is loaded now.
+// The file is closed before the end of what is loaded now, when the process ends in order. `function`, if any, runs
+// before.
 void at_session_end(void (*function)());
 
 // A line on stderr, "weft capture: ...", and into the file, for `weft capture` to repeat.

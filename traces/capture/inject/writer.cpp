@@ -127,6 +127,17 @@ void Writer::sample(std::unique_lock<std::mutex>& lock, bool last) {
   lock.lock();
 }
 
+void Writer::flush(std::unique_lock<std::mutex>& lock, bool last) {
+  const auto flush = source_.flush;
+  lock.unlock();
+  if (flush != nullptr) flush(last);  // hands over buffers
+  lock.lock();
+  write_pending(lock);
+  lock.unlock();
+  file_.flush();
+  lock.lock();
+}
+
 void Writer::run() {
   std::unique_lock lock(mutex_);
   auto next_flush = std::chrono::steady_clock::now() + period_;
@@ -136,18 +147,14 @@ void Writer::run() {
     const bool due = std::chrono::steady_clock::now() >= next_flush;
     if (!stop_ && (std::exchange(woken_, false) || due)) sample(lock, false);
     if (!stop_ && due) {
-      const auto flush = source_.flush;
-      lock.unlock();
-      if (flush != nullptr) flush();  // hands over buffers
-      lock.lock();
-      write_pending(lock);
-      lock.unlock();
-      file_.flush();
-      lock.lock();
+      flush(lock, false);
       next_flush = std::chrono::steady_clock::now() + period_;
     }
     write_pending(lock);
   }
+  // Twice: profilers may not live through the end of the program that they look at.
+  flush(lock, false);
+  flush(lock, true);
   sample(lock, true);
   write_pending(lock);
 }

@@ -20,15 +20,15 @@ inline constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMostBuffers = 64;
 // Records of the program's threads (NCCL, graphs) until the writer takes them.
 inline constexpr std::size_t kPendingBytes = std::size_t{256} << 10;
-// What a killed program loses at most, of records that were complete.
-inline constexpr std::chrono::milliseconds kWriterPeriod{1000};
+// What a program that dies loses at most, of records that were complete.
+inline constexpr std::chrono::milliseconds kWriterPeriod{250};
 
-// What the writer needs of CUPTI; tests bring their own.
+// What the writer needs of CUPTI; tests bring their own. All of it is called by the writer's thread.
 struct ActivitySource {
   // Turns the records in a filled buffer into records of the file.
   void (*convert)(const std::uint8_t* buffer, std::size_t valid_bytes, RecordFile& file) = nullptr;
-  // Asks for what is complete; called once a period.
-  void (*flush)() = nullptr;
+  // Asks for what is complete, once a period; `last`, before the end, for all.
+  void (*flush)(bool last) = nullptr;
   // Records lost since the last call.
   std::uint64_t (*dropped)() = nullptr;
   // Writes records of its own: once a period, soon after a wake(), and, `last`, before the end.
@@ -84,6 +84,7 @@ class Writer {
   void append(const void* record, std::size_t head, std::size_t bytes, std::string_view characters);
   void run();
   void sample(std::unique_lock<std::mutex>& lock, bool last);
+  void flush(std::unique_lock<std::mutex>& lock, bool last);
   void write_pending(std::unique_lock<std::mutex>& lock);
 
   RecordFile file_;
