@@ -15,7 +15,7 @@ namespace weft {
 
 namespace {
 
-constexpr const char* kSchema = "weft-demands/2";
+constexpr const char* kSchema = "weft-demands/3";
 
 // How much is known of a demand, in the words of `weft calibrate`.
 const char* word(DemandOrigin origin) {
@@ -110,7 +110,7 @@ void write_demands(const std::filesystem::path& file, const DemandsOrigin& origi
   document["guess_sha256"] = origin.guess_sha256;
   Json& kernels = document["kernels"];
   for (const char* column : {"program", "name", "iteration", "demand", "measured_alone_fs", "alone_fs",
-                             "extra_cycles_per_block", "memory_scale", "flops_scale"}) {
+                             "extra_cycles_per_block", "extra_waits", "memory_scale", "flops_scale"}) {
     kernels[column] = Json::array();
   }
   for (std::size_t p = 0; p < programs.size(); ++p) {
@@ -123,6 +123,7 @@ void write_demands(const std::filesystem::path& file, const DemandsOrigin& origi
       kernels["measured_alone_fs"].push_back(op.measured_alone > Time(0) ? Json(op.measured_alone.count()) : Json());
       kernels["alone_fs"].push_back(fit.alone.count());
       kernels["extra_cycles_per_block"].push_back(fit.extra_cycles_per_block);
+      kernels["extra_waits"].push_back(fit.extra_waits ? 1 : 0);
       kernels["memory_scale"].push_back(fit.memory_scale);
       kernels["flops_scale"].push_back(fit.flops_scale);
     });
@@ -168,8 +169,9 @@ std::vector<std::vector<DemandFit>> read_demands(const std::filesystem::path& fi
     while (static_cast<std::size_t>(columns.integer("program", n)) < p) ++n;  // iterations that are not run
     fits.emplace_back(programs[p].ops.size());
     each_kernel(programs[p], [&](std::size_t i, const ProgramOp&) {
-      fits[p][i] = {columns.number("extra_cycles_per_block", n, 0), columns.number("memory_scale", n, 0),
-                    columns.number("flops_scale", n, 0), Time(columns.integer("alone_fs", n))};
+      fits[p][i] = {columns.number("extra_cycles_per_block", n, 0), columns.integer("extra_waits", n) != 0,
+                    columns.number("memory_scale", n, 0), columns.number("flops_scale", n, 0),
+                    Time(columns.integer("alone_fs", n))};
       ++n;
     });
   }

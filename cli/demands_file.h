@@ -1,4 +1,4 @@
-// Files of fitted demands, "weft-demands/2" (docs/formats.md): what `weft calibrate` found for the kernels of a trace
+// Files of fitted demands, "weft-demands/3" (docs/formats.md): what `weft calibrate` found for the kernels of a trace
 // on a GPU, so that runs need not search again.
 #pragma once
 

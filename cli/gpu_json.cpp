@@ -54,6 +54,7 @@ void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
   f.count("max_outstanding_lines", unit.max_outstanding_lines, 1, 1 << 20);
   f.count("max_outstanding_stores", unit.max_outstanding_stores, 0, 1 << 20, Presence::optional);
   f.count("l2_bytes_per_cycle", unit.l2_bytes_per_cycle, 1, 1 << 16);
+  f.count("store_bytes_per_cycle", unit.store_bytes_per_cycle, 0, 1 << 16, Presence::optional);
   f.count("l1_bytes", unit.l1_bytes, 0, 1 << 30);
   f.count("l1_latency_cycles", unit.l1_latency_cycles, 1, 1 << 20);
   f.count("l1_bytes_per_cycle", unit.l1_bytes_per_cycle, 1, 1 << 16, Presence::optional);
@@ -82,6 +83,7 @@ void l2_fields(Fields& f, L2Spec& l2) {
   f.count("ways", l2.ways, 2, 16);
   f.refuse_unless(std::has_single_bit(l2.ways), "ways", fmt::format("expected a power of two, got {}", l2.ways));
   f.count("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
+  f.count("write_bytes_per_cycle", l2.write_bytes_per_cycle, 0, 1 << 16, Presence::optional);
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
   f.count("far_latency_cycles", l2.far_latency_cycles, 0, 1 << 20);
   f.flag("far_copies", l2.far_copies, Presence::optional);

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "gpu_model/demand_size.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -25,8 +26,8 @@ constexpr double kStartAndEnd = 1.2e-6;
 // from 0 downwards to -1, the share of traffic and operations that is taken away. At -1 a kernel only starts.
 struct FitPoint {
   double x = 0;
-  // The second parameter, where times jump: on the bytes where cycles or bytes were added, cycles where bytes were taken
-  // away.
+  // The second parameter, where times jump: on the bytes where cycles or bytes were added, cycles where bytes were
+  // taken away.
   double traffic = 1;
   double extra = 0;  // of the cycles that x = 1 adds
   [[nodiscard]] bool on_axis() const { return traffic == 1 && extra == 0; }
@@ -34,18 +35,8 @@ struct FitPoint {
 
 // Below, memory is not what a kernel waits for, however little it computes: a few blocks, or operands in the L2.
 constexpr double kLeastMemoryShare = 0.25;
-
-double bytes_of(const KernelDemand& kernel) {
-  double bytes = 0;
-  for (const auto* operands : {&kernel.reads, &kernel.writes}) {
-    for (const Operand& operand : *operands) {
-      std::uint64_t slices = (kernel.parts() + operand.divisor - 1) / operand.divisor;
-      if (operand.modulo != 0) slices = std::min<std::uint64_t>(slices, operand.modulo);
-      bytes += static_cast<double>(slices) * static_cast<double>(operand.bytes_per_block);
-    }
-  }
-  return bytes;
-}
+// Below, the pipe is not what a kernel waits for either: its blocks wait for their own results.
+constexpr double kBusyPipe = 0.5;
 
 class Search {
  public:
@@ -62,6 +53,10 @@ class Search {
     pipe_share_ = pipe_cycles / base_cycles_;
     memory_share_ = bytes_of(op.kernel) / static_cast<double>(gpu.hbm.bandwidth.count()) / target_;
     bends_memory_ = memory_share_ > std::max(pipe_share_, kLeastMemoryShare);
+    waits_ = !bends_memory_ && pipe_share_ < kBusyPipe;
+    const double at_once = gpu.compute_units * std::max(1.0, static_cast<double>(blocks_on_a_unit(op.kernel, gpu)));
+    const double waves = std::max(1.0, std::ceil(blocks / at_once));
+    x_cycles_ = waits_ ? base_cycles_ * turns / waves : base_cycles_;
   }
 
   DemandFit run(double seconds_besides) {
@@ -95,7 +90,8 @@ class Search {
     fit.memory_scale = at.traffic;
     const double added = std::max(0.0, at.x);
     if (bends_memory_) fit.memory_scale *= 1 + added / memory_share_;
-    fit.extra_cycles_per_block = ((bends_memory_ ? 0 : added) + at.extra) * base_cycles_;
+    fit.extra_cycles_per_block = ((bends_memory_ ? 0 : added) + at.extra) * x_cycles_;
+    fit.extra_waits = waits_ && fit.extra_cycles_per_block > 0;
     if (at.x < 0) {
       fit.flops_scale = std::max(0.0, 1 + at.x);
       fit.memory_scale *= fit.flops_scale;
@@ -104,7 +100,7 @@ class Search {
   }
   // The inverse, for a kernel that takes the time aimed at here.
   [[nodiscard]] FitPoint point_of(const DemandFit& fit) const {
-    const double extra = fit.extra_cycles_per_block / base_cycles_;
+    const double extra = fit.extra_cycles_per_block / x_cycles_;
     if (fit.flops_scale == 1 && bends_memory_) return {.x = (fit.memory_scale - 1) * memory_share_, .extra = extra};
     if (fit.flops_scale == 1) return {.x = extra, .traffic = fit.memory_scale};
     return {.x = fit.flops_scale - 1, .extra = extra};
@@ -129,6 +125,7 @@ class Search {
     for (const auto& [fit, launches] : known_) {
       const FitPoint at = point_of(fit);
       const bool tried = (fast_ && at.x <= fast_->x) || (slow_ && at.x >= slow_->x);
+      if (fit.extra_cycles_per_block > 0 && fit.extra_waits != waits_) continue;
       if (!at.on_axis() || tried || std::abs(at.x - x) >= least) continue;
       nearest = &fit;
       least = std::abs(at.x - x);
@@ -236,7 +233,8 @@ class Search {
   double base_cycles_ = 0;
   // Of the time aimed at, that the guessed operations keep the pipe busy, and the guessed bytes the pins of HBM.
   double pipe_share_ = 0, memory_share_ = 0;
-  bool bends_memory_ = false;
+  bool bends_memory_ = false, waits_ = false;
+  double x_cycles_ = 0;  // that x = 1 adds
   DemandFit last_, best_;
   FitPoint last_at_, best_at_;
   double best_error_ = std::numeric_limits<double>::max();
@@ -246,8 +244,8 @@ class Search {
 };
 
 bool same_demand(const DemandFit& a, const DemandFit& b) {
-  return a.extra_cycles_per_block == b.extra_cycles_per_block && a.memory_scale == b.memory_scale &&
-         a.flops_scale == b.flops_scale;
+  return a.extra_cycles_per_block == b.extra_cycles_per_block && a.extra_waits == b.extra_waits &&
+         a.memory_scale == b.memory_scale && a.flops_scale == b.flops_scale;
 }
 
 // Those that ask for the same demand are one, with the time that the first one of them took.
@@ -261,6 +259,7 @@ void add(const KnownFit& more, std::vector<KnownFit>& known) {
 
 void apply(const DemandFit& fit, KernelDemand& demand) {
   demand.extra_cycles_per_block += fit.extra_cycles_per_block;
+  demand.extra_waits = fit.extra_waits;
   demand.memory_scale *= fit.memory_scale;
   for (double& flops : demand.flops) flops *= fit.flops_scale;
 }

@@ -13,7 +13,8 @@ namespace weft {
 
 // What calibration found for one kernel, and how long the kernel takes alone with it.
 struct DemandFit {
-  double extra_cycles_per_block = 0;  // pipe cycles on top of those of the operations
+  double extra_cycles_per_block = 0;  // on top of those of the operations: in a pipe,
+  bool extra_waits = false;           // or waiting, where the operations keep no pipe busy for half of the time
   double memory_scale = 1;            // on the bytes
   double flops_scale = 1;             // on the operations
   Time alone;                         // simulated, on an idle GPU; 0 for operations that are no kernel

@@ -32,6 +32,7 @@ GpuSpec coarse(const GpuSpec& gpu, std::uint32_t grain) {
   unit.max_outstanding_lines = divided(unit.max_outstanding_lines, grain);
   unit.max_outstanding_stores = divided(unit.max_outstanding_stores, grain);
   unit.l2_bytes_per_cycle = divided(unit.l2_bytes_per_cycle, grain);
+  if (unit.store_bytes_per_cycle > 0) unit.store_bytes_per_cycle = divided(unit.store_bytes_per_cycle, grain);
   coarse.l2.tlb.unit_page /= grain;
   coarse.l2.tlb.page /= grain;
   const std::uint32_t merged = merged_slices(gpu, grain);
@@ -39,6 +40,7 @@ GpuSpec coarse(const GpuSpec& gpu, std::uint32_t grain) {
   L2Spec& l2 = coarse.l2;
   l2.slices /= merged;
   l2.bytes_per_cycle = divided(l2.bytes_per_cycle, slower);
+  if (l2.write_bytes_per_cycle > 0) l2.write_bytes_per_cycle = divided(l2.write_bytes_per_cycle, slower);
   l2.atomic_bytes_per_cycle = divided(l2.atomic_bytes_per_cycle, slower);
   const std::int64_t set_bytes = std::int64_t{kLineBytes} * l2.ways * l2.slices;
   l2.bytes = std::max(set_bytes, l2.bytes / grain / set_bytes * set_bytes);

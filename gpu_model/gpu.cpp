@@ -52,9 +52,12 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   poll_wait_ = hit_latency(spec) / 2;
   const ComputeUnitSpec& unit = spec.compute_unit;
   const SubCycle line_time = cycles(static_cast<double>(kLineBytes) / unit.l2_bytes_per_cycle);
+  const std::uint32_t store_rate =
+      unit.store_bytes_per_cycle > 0 ? unit.store_bytes_per_cycle : unit.l2_bytes_per_cycle;
+  const SubCycle store_time = cycles(static_cast<double>(kLineBytes) / store_rate);
   const WarpSchedulers schedulers(unit.schedulers, unit.policy);
   for (std::uint32_t u = 0; u < spec.compute_units; ++u) {
-    units_.emplace_back(unit, spec.l2.tlb, schedulers, cycles(std::int64_t{spec.grain}), line_time);
+    units_.emplace_back(unit, spec.l2.tlb, schedulers, cycles(std::int64_t{spec.grain}), line_time, store_time);
   }
   unit_order_ = units_in_order(spec);
   for (std::uint32_t gpc = 0; gpc <= spec.gpcs; ++gpc) gpc_units_.push_back(first_unit_of_gpc(spec, gpc));

@@ -119,7 +119,9 @@ class Gpu final : public Chip {
   [[nodiscard]] std::uint32_t nic_unit() const { return spec_.compute_units + 1; }
   void end_op(std::uint32_t kernel);
   void dispatch(std::uint32_t kernel);
-  void dispatch_on(std::uint32_t unit, const Block& left);
+  void dispatch_on(std::uint32_t unit, const Block& left);  // gpu_places.cpp
+  [[nodiscard]] bool ends_with_neighbour(const Block& block) const;
+  void leave_unit(const Block& block);
   bool place_block(std::uint32_t kernel, std::uint32_t unit, const Block* left = nullptr);
   void end_block(std::uint32_t block);
   void end_kernel_if_drained(std::uint32_t kernel);
@@ -237,25 +239,22 @@ class Gpu final : public Chip {
   SubCycle response_latency_;  // L2 slice to unit or link port
   SubCycle poll_wait_;         // from a change in L2 to the poll that sees it, on average
   SubCycle l1_latency_, l1_line_time_, barrier_latency_;
-  SubCycle device_latency_;
-  SubCycle graph_node_;              // device_latency_, unless kernels are launched as graphs
-  std::uint32_t private_units_ = 0;  // the first of them; 0: none
+  SubCycle device_latency_, graph_node_;  // the latter: device_latency_, unless kernels are launched as graphs
+  std::uint32_t private_units_ = 0;       // the first of them; 0: none
   std::optional<GpuPower> power_;
 
   // Compute units, then the copy engine of the host link, the NIC's DMA, copy engines between GPUs, the endpoint
   // engine, private compute units of communication.
   std::vector<Unit> units_;
   std::vector<Agent> agents_;
-  std::vector<std::uint32_t> free_agents_;
+  std::vector<std::uint32_t> free_agents_, free_blocks_, free_running_, free_packets_;
   std::vector<Block> blocks_;
-  std::vector<std::uint32_t> free_blocks_;
+  std::vector<Block> left_;  // that are through and keep their places until their neighbours are
   std::vector<RunningKernel> running_;
-  std::vector<std::uint32_t> free_running_;
   std::vector<std::uint32_t> active_;  // kernels with blocks to place, by priority and age
   std::vector<Flag> flags_;
   std::vector<KernelLedger> ledgers_;
   std::vector<Packet> packets_;
-  std::vector<std::uint32_t> free_packets_;
   std::vector<Acknowledgement> acknowledgements_;  // that are being collected, and free places
   std::array<std::uint32_t, kAcknowledgementHashes> first_acknowledgement_;
   std::uint32_t free_acknowledgement_ = kNoAcknowledgement;
@@ -264,15 +263,14 @@ class Gpu final : public Chip {
   std::vector<std::uint32_t> flushing_;  // kernels at their end that wait for stores to other GPUs, in order
   std::uint64_t remote_stores_ = 0, remote_loads_ = 0;  // issued so far, in lines
   std::uint64_t remote_acknowledged_ = 0, remote_left_out_ = 0;
-  std::uint32_t control_due_ = 0;  // events of the host and of operations
-  std::uint32_t starting_ = 0;     // operations that nothing holds back, and that have not started
-  std::vector<std::uint32_t> unit_order_;     // in which equals get blocks
+  std::uint32_t control_due_ = 0;               // events of the host and of operations
+  std::uint32_t starting_ = 0;                  // operations that nothing holds back, and that have not started
+  std::vector<std::uint32_t> unit_order_;       // in which equals get blocks
   std::uint32_t next_unit_ = 0, next_gpc_ = 0;  // places in the order
-  std::vector<std::uint32_t> gpc_units_;      // first unit of each GPC, and the end
-  std::vector<std::uint32_t> gpc_of_;         // by compute unit
-  std::vector<std::uint32_t> cluster_units_;  // of the cluster being placed
-  std::uint32_t agents_placed_ = 0;
-  std::uint32_t launches_ = 0;
+  std::vector<std::uint32_t> gpc_units_;        // first unit of each GPC, and the end
+  std::vector<std::uint32_t> gpc_of_;           // by compute unit
+  std::vector<std::uint32_t> cluster_units_;    // of the cluster being placed
+  std::uint32_t agents_placed_ = 0, launches_ = 0;
   std::uint32_t collectives_ = 0;  // and kernels that push: started or about to be, until they end
   Time collective_notice_;         // at least this long from being ready to the first message
   SubCycle distributor_free_ = 0;
@@ -292,8 +290,7 @@ class Gpu final : public Chip {
   double skip_variance_ = 0;
   HbmOverTime over_time_;  // but for the bin that is open
   HbmBytes before_bin_;
-  std::int64_t bin_ = 0;      // that is open
-  std::int64_t bin_end_ = 0;  // tick
+  std::int64_t bin_ = 0, bin_end_ = 0;  // that is open; tick
 };
 
 // Runs one GPU by itself, without engine or links, until nothing is left for it to do.

@@ -158,22 +158,9 @@ void Gpu::dispatch(std::uint32_t slot) {
     }
   }
   // Who found room for all of its blocks elsewhere has to wait for none.
-  ledgers_[kernel.op.value].displaced =
-      kernel.has_to_place() &&
-      std::ranges::any_of(units_, [&](const Unit& unit) { return unit.communication_blocks > 0; });
-}
-
-// A block has left the unit: kernels take the place in the order of priority and age.
-void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
-  for (const std::uint32_t slot : active_) {
-    if (running_[slot].cluster_blocks > 1) {
-      while (running_[slot].has_to_place() && place_cluster(slot, gpc_of_[unit])) {
-      }
-      continue;
-    }
-    while (running_[slot].has_to_place() && place_block(slot, unit, &left)) {
-    }
-  }
+  ledgers_[kernel.op.value].displaced = kernel.has_to_place() && std::ranges::any_of(units_, [&](const Unit& unit) {
+                                          return unit.communication_blocks > 0;
+                                        });
 }
 
 bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block* left) {
@@ -215,6 +202,7 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block*
         units_[agent.unit].schedulers.place(programs == nullptr ? kernel.program->warps() : WarpSchedulers::kMost);
     if (programs == nullptr) {
       agent.lines_in_flight = kernel.program->lines_in_flight();
+      agent.bulk = kernel.program->bulk_loads();
       agent.phase = kernel.program->phase(number, 0);
     } else {
       agent.lines_in_flight = programs->lines_in_flight(block_number, group);
@@ -245,13 +233,7 @@ void Gpu::end_block(std::uint32_t index) {
     ledger.slow_clock = block.slow_clock * grown;
     kernel.last_block_end = now();
   }
-  if (kernel.on_units) {
-    account_unit(block.unit);
-    Unit& unit = units_[block.unit];
-    unit.slots.release(kernel.needs);
-    --(kernel.communication ? unit.communication_blocks : unit.compute_blocks);
-    dispatch_on(block.unit, block);
-  }
+  if (kernel.on_units) leave_unit(block);
   end_kernel_if_drained(block.kernel);
 }
 

@@ -23,7 +23,7 @@ void Gpu::add_engines() {
   };
   const auto add = [&](SubCycle request_time, SubCycle line) -> Unit& {
     Unit& unit = units_.emplace_back(engine_parts(spec_.compute_unit), spec_.l2.tlb,
-                                     WarpSchedulers{1, WarpPolicy::round_robin}, request_time, line);
+                                     WarpSchedulers{1, WarpPolicy::round_robin}, request_time, line, line);
     unit.partition = L2Cache::kNoPartition;
     unit.to_links = request_latency_;
     unit.from_links = response_latency_;

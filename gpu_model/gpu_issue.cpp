@@ -61,12 +61,13 @@ bool Gpu::issue_loads(std::uint32_t index) {
       if (!round_arrived(index)) return false;  // the flag resumes it
       while (agent.load_line < agent.load_end) {
         if (agent.loads_out >= agent.lines_in_flight) return false;  // an own response resumes it
-        if (unit.loads_out >= unit.load_limit) {
+        const std::uint32_t places = agent.bulk ? kGroup : unit.load_limit - std::min(unit.load_limit, unit.loads_out);
+        if (places == 0) {
           wait_at(unit.load_waiters, index);
           return false;
         }
         load_lines(index, std::min({kGroup, agent.load_end - agent.load_line, agent.lines_in_flight - agent.loads_out,
-                                    unit.load_limit - unit.loads_out}));
+                                    places}));
       }
       ++agent.load_stream;
       next_load_stream(agent);
@@ -82,7 +83,7 @@ bool Gpu::issue_loads(std::uint32_t index) {
 void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
   Agent& agent = agents_[index];
   Unit& unit = units_[agent.unit];
-  unit.loads_out += count;
+  if (!agent.bulk) unit.loads_out += count;
   agent.loads_out += count;
   const std::uint32_t first = agent.load_line;
   agent.load_line += count;
@@ -188,7 +189,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
   if (by_port) {
     const bool sends_data = !is_load || stream.atomic;
     leaves = std::max(unit.out_free, leaves);
-    unit.out_free = leaves + (sends_data ? unit.port_line_time : unit.load_request_time) * count;
+    unit.out_free = leaves + (sends_data ? unit.port_store_time : unit.load_request_time) * count;
     if (unit.tlb.translates() && (line == 0 || unit.tlb.enters_page(event.line, count))) {
       leaves = translated(unit, event.line + count - 1, leaves);
     }
@@ -199,10 +200,12 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
 void Gpu::on_response(const GpuEvent& event) {
   Agent& agent = agents_[event.agent];
   Unit& unit = units_[agent.unit];
-  unit.loads_out -= event.lines;
+  const bool bulk = agent.bulk;
+  if (!bulk) unit.loads_out -= event.lines;
   agent.loads_out -= event.lines;
   agent.returned += event.lines;
   run_agent(event.agent);
+  if (bulk) return;
   wake(unit.load_waiters, unit.loads_out, unit.load_limit);
 }
 

@@ -71,7 +71,7 @@ void Gpu::on_store_at_l2(const GpuEvent& event) {
   const Agent& agent = agents_[event.agent];
   const RunningKernel& kernel = running_[agent.kernel];
   const Unit& unit = units_[agent.unit];
-  const L2Cache::Access access = l2_.write(lines_of(event, unit, kernel.communication), now(), unit.port_line_time);
+  const L2Cache::Access access = l2_.write(lines_of(event, unit, kernel.communication), now(), unit.port_store_time);
   count_communication(access, event.lines, kernel.communication);
   book(kernel.op, access, event.lines, access.done + response_latency_);
   stores_done(event.agent, event.lines, access.done + response_latency_);
@@ -81,7 +81,7 @@ void Gpu::on_atomic_at_l2(const GpuEvent& event, bool value_returns) {
   const Agent& agent = agents_[event.agent];
   const RunningKernel& kernel = running_[agent.kernel];
   const Unit& unit = units_[agent.unit];
-  const L2Cache::Access access = l2_.atomic(lines_of(event, unit, kernel.communication), now(), unit.port_line_time);
+  const L2Cache::Access access = l2_.atomic(lines_of(event, unit, kernel.communication), now(), unit.port_store_time);
   if (value_returns) {
     respond(event, access, EventKind::response);
     return;

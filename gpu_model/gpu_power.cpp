@@ -17,7 +17,8 @@ GpuPower::GpuPower(const PowerSpec& spec, const Gpu& gpu)
                   gpu.l1_line_time_,
                   gpu.barrier_latency_,
                   gpu.units_.front().load_request_time,
-                  gpu.units_.front().port_line_time},
+                  gpu.units_.front().port_line_time,
+                  gpu.units_.front().port_store_time},
       window_end_(tick_at_or_after(gpu.clock_.to_subcycles(spec.window))) {}
 
 bool GpuPower::is_unit(const Gpu& gpu, std::uint32_t unit) {
@@ -64,6 +65,7 @@ void GpuPower::set_clock(Gpu& gpu, Stretch stretch) {
     if (!is_unit(gpu, u)) continue;  // rates of engines stay
     unit.load_request_time = stretch(full_clock_.unit_request);
     unit.port_line_time = stretch(full_clock_.unit_line);
+    unit.port_store_time = stretch(full_clock_.unit_store);
   }
   gpu.l2_.set_stretch(stretch);
 }

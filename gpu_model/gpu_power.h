@@ -27,7 +27,8 @@ class GpuPower {
  private:
   // In the domain of the units' clock, at the full one.
   struct ClockedTimes {
-    SubCycle request_latency, response_latency, poll_wait, l1_latency, l1_line, barrier, unit_request, unit_line;
+    SubCycle request_latency, response_latency, poll_wait, l1_latency, l1_line, barrier, unit_request, unit_line,
+        unit_store;
   };
   static bool is_unit(const Gpu& gpu, std::uint32_t unit);  // else an engine
   [[nodiscard]] PoweredWork work(const Gpu& gpu) const;

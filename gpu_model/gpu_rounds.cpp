@@ -28,7 +28,7 @@ void Gpu::rounds_complete(std::uint32_t index) {
 void Gpu::round_ready(std::uint32_t index, SubCycle since) {
   Agent& agent = agents_[index];
   if (agent.round_waits || agent.started >= agent.complete) return;
-  if (agent.phase.barrier && agent.started > agent.computed) return;
+  if ((agent.phase.barrier || agent.phase.latency > 0) && agent.started > agent.computed) return;
   agent.round_waits = true;
   units_[agent.unit].schedulers.add({index, agent.age, since, agent.phase.busiest, agent.partitions});
 }
@@ -38,14 +38,15 @@ void Gpu::start_rounds(std::uint32_t unit_index) {
   Unit& unit = units_[unit_index];
   while (const auto next = unit.schedulers.pick(now())) {
     Agent& agent = agents_[next->agent];
-    const WarpSchedulers::Booked booked = unit.schedulers.book(
-        *next, agent.phase, power_ ? power_->stretch() : Stretch(), running_[agent.kernel].communication);
+    const Stretch stretch = power_ ? power_->stretch() : Stretch();
+    const WarpSchedulers::Booked booked =
+        unit.schedulers.book(*next, agent.phase, stretch, running_[agent.kernel].communication);
     if (!running_[agent.kernel].communication) {
       blocks_[agent.block].held_by_pipe += static_cast<double>(booked.held_by_communication);
     }
     ++agent.started;
     agent.round_waits = false;
-    const SubCycle through = booked.done + (agent.phase.barrier ? barrier_latency_ : 0);
+    const SubCycle through = booked.done + (agent.phase.barrier ? barrier_latency_ : 0) + stretch(agent.phase.latency);
     if (power_) power_->note(*this, agent, through - std::max(next->since, agent.pipe_until));
     agent.pipe_time += through - std::max(next->since, agent.pipe_until);
     agent.pipe_until = through;

@@ -33,10 +33,11 @@ struct ComputeUnitSpec {
   std::array<double, kPipeCount> flops_per_cycle{0, 0, 0, 64, 16};  // dense, of one unit, by Pipe
   std::array<double, kPipeCount> pipe_efficiency{1, 1, 1, 1, 1};    // best measured / peak
   AttentionEfficiency attention_efficiency{};
-  std::uint32_t max_outstanding_lines = 256;                        // loads in flight: L1 misses (128 B lines)
-  std::uint32_t max_outstanding_stores = 0;                         // lines; 0: as many as loads
-  std::uint32_t l2_bytes_per_cycle = 64;                            // port between a unit and the crossbar, each way
-  std::uint32_t l1_bytes = 0;                                       // L1 and shared memory together
+  std::uint32_t max_outstanding_lines = 256;  // loads in flight: L1 misses (128 B lines)
+  std::uint32_t max_outstanding_stores = 0;   // lines; 0: as many as loads
+  std::uint32_t l2_bytes_per_cycle = 64;      // port between a unit and the crossbar, each way
+  std::uint32_t store_bytes_per_cycle = 0;    // of it for stores; 0: as many
+  std::uint32_t l1_bytes = 0;                 // L1 and shared memory together
   std::uint32_t l1_latency_cycles = 0;
   std::uint32_t l1_bytes_per_cycle = 128;  // of loads that look into L1, hits and misses
   std::uint32_t tlb_entries = 0;           // pages of TlbSpec::unit_page; 0: addresses need no translation
@@ -56,8 +57,9 @@ struct L2Spec {
   std::int64_t bytes = 0;
   std::uint32_t slices = 0;
   std::uint32_t ways = 16;
-  std::uint32_t bytes_per_cycle = 64;    // of one slice
-  std::uint32_t hit_latency_cycles = 0;  // load to use, unloaded, through the crossbar
+  std::uint32_t bytes_per_cycle = 64;       // of one slice
+  std::uint32_t write_bytes_per_cycle = 0;  // of its port for writes; 0: they share the one for reads
+  std::uint32_t hit_latency_cycles = 0;     // load to use, unloaded, through the crossbar
   // What an access adds that crosses to the other half of the chip: the first half of the units is near to the first
   // half of the slices. 0: one partition.
   std::uint32_t far_latency_cycles = 0;
@@ -165,7 +167,7 @@ struct PrivateParts {
 struct GpuSpec {
   std::string name;
   std::uint32_t compute_units = 0;
-  std::uint32_t gpcs = 1;                // groups of units, as even as pairs of units can be
+  std::uint32_t gpcs = 1;  // groups of units, as even as pairs of units can be
   // Units of each GPC, where they are known; else empty. Yield makes them uneven, and pairs of units (TPCs) that are
   // left over are GPCs of their own: too small for clusters of more than two, and filled first.
   std::vector<std::uint32_t> gpc_units;

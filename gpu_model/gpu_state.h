@@ -90,6 +90,7 @@ struct alignas(64) Agent {
   bool at_fence = false;  // all issued; waits for its stores, or for the fence itself
   bool finished = false;
   bool waits = false;  // for a flag, before its first round
+  bool bulk = false;   // its loads take no places of the unit
   std::uint8_t load_count = 0, store_count = 0;
   // The second line.
   LineStream load;  // at the cursor

@@ -45,6 +45,7 @@ KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, con
       memory_scale_(demand.memory_scale),
       write_at_end_(demand.write_at_end && !demand.writes.empty()),
       barrier_(demand.barrier),
+      bulk_loads_(demand.bulk_loads),
       needs_(block_needs(gpu.compute_unit, demand.shape.threads_per_block(), demand.shape.registers_per_thread,
                          demand.shape.shared_memory_bytes)),
       warps_(needs_.threads / kWarp),
@@ -76,6 +77,12 @@ KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, con
                       "got {} blocks",
                       name, pushed_->parts, blocks_));
     }
+  }
+  if (bulk_loads_) {
+    std::uint64_t lines = 0;
+    for (const Operand& operand : reads_) lines += stream(operand, 0).lines;
+    lines_in_flight_ = static_cast<std::uint32_t>(
+        std::max<std::uint64_t>(lines_in_flight_, std::min(lines, lines * stages_ / rounds_)));
   }
   set_work(demand, gpu.compute_unit);
 }
@@ -118,9 +125,13 @@ void KernelProgram::set_work(const KernelDemand& demand, const ComputeUnitSpec& 
   for (std::size_t slot = kSlotCount; slot-- > 0;) {
     if (work[slot] > work[busiest]) busiest = slot;
   }
-  work[busiest] += demand.extra_cycles_per_block / rounds_;
+  const double extra = demand.extra_cycles_per_block / rounds_;
+  if (!demand.extra_waits) work[busiest] += extra;
   busiest_ = static_cast<Slot>(busiest);
   for (std::size_t slot = 0; slot < kSlotCount; ++slot) work_[slot] = cycles(work[slot]);
+  if (!demand.extra_waits || extra == 0) return;
+  latency_ = cycles(extra);
+  work_[busiest] = std::max<SubCycle>(work_[busiest], 1);  // a round that computes nothing takes no time
 }
 
 LineStream KernelProgram::stream(const Operand& operand, std::uint64_t block) const {
@@ -129,10 +140,13 @@ LineStream KernelProgram::stream(const Operand& operand, std::uint64_t block) co
   const auto bytes =
       static_cast<std::uint64_t>(std::ceil(static_cast<double>(operand.bytes_per_block) * memory_scale_));
   // Scaled up, slices do not overlap.
-  const std::uint64_t begin = operand.base + slice * std::max(operand.bytes_per_block, bytes);
+  const std::uint64_t part = block / operand.shared_divisor % operand.shared_by;
+  const std::uint64_t begin =
+      operand.base + slice * std::max(operand.bytes_per_block, bytes) + bytes * part / operand.shared_by;
+  const std::uint64_t own = bytes * (part + 1) / operand.shared_by - bytes * part / operand.shared_by;
   LineStream lines;
-  if (bytes == 0) return lines;
-  const std::uint64_t last = begin + bytes - 1;
+  if (own == 0) return lines;
+  const std::uint64_t last = begin + own - 1;
   lines.first = static_cast<LineAddress>(begin / kLineBytes);
   lines.lines = static_cast<std::uint32_t>(last / kLineBytes - begin / kLineBytes + 1);
   const auto first_sector = static_cast<std::uint32_t>(begin % kLineBytes / kSectorBytes);
@@ -142,7 +156,7 @@ LineStream KernelProgram::stream(const Operand& operand, std::uint64_t block) co
   if (lines.lines == 1) lines.first_sectors = lines.last_sectors = lines.first_sectors & lines.last_sectors;
   // Only what several blocks read can hit in L1: a line that one block reads once cannot, so it need not be looked up.
   lines.atomic = operand.atomic;
-  lines.through_l1 = !operand.atomic && (operand.divisor > 1 || operand.modulo != 0);
+  lines.through_l1 = !bulk_loads_ && !operand.atomic && (operand.divisor > 1 || operand.modulo != 0);
   return lines;
 }
 
@@ -198,6 +212,7 @@ Phase KernelProgram::phase(std::uint64_t block, std::uint32_t index) const {
     phase.beside = work_;
     phase.beside[static_cast<std::size_t>(busiest_)] = 0;
     phase.barrier = barrier_;
+    phase.latency = latency_;
   }
   if (index == 1 || !write_at_end_) {
     for (const Operand& operand : writes_) {

@@ -36,8 +36,12 @@ class KernelProgram {
   [[nodiscard]] std::uint32_t cluster_blocks() const { return cluster_blocks_; }
   [[nodiscard]] const BlockNeeds& needs() const { return needs_; }
   [[nodiscard]] std::uint32_t warps() const { return warps_; }
+  // Of a block; of bulk loads, which its unit does not count, too.
   [[nodiscard]] std::uint32_t lines_in_flight() const { return lines_in_flight_; }
+  [[nodiscard]] bool bulk_loads() const { return bulk_loads_; }
   [[nodiscard]] std::uint32_t phases() const { return phases_; }
+  [[nodiscard]] std::uint32_t rounds() const { return rounds_; }
+  [[nodiscard]] bool barrier() const { return barrier_; }
   // Phase `index` of block `block`, with its addresses. Nothing for blocks behind the last piece.
   [[nodiscard]] Phase phase(std::uint64_t block, std::uint32_t index) const;
   // Blocks [first, end) are followed, so many blocks later and at most `most`, by as many that share operands with each
@@ -58,12 +62,14 @@ class KernelProgram {
   double memory_scale_;
   bool write_at_end_;
   bool barrier_;
+  bool bulk_loads_;
   BlockNeeds needs_;
   std::uint32_t warps_;
   std::uint32_t lines_in_flight_;
   std::uint32_t phases_;
   Slot busiest_ = Slot::fp32;
   std::array<SubCycle, kSlotCount> work_{};  // of a round
+  SubCycle latency_ = 0;                     // likewise
   std::uint32_t rounds_;
   std::uint32_t stages_;
 };

@@ -19,8 +19,9 @@ std::uint64_t hash_of(const std::string& text) {
 bool same_demand(const KernelDemand& a, const KernelDemand& b) {
   return a.shape == b.shape && a.reads == b.reads && a.writes == b.writes && a.flops == b.flops &&
          a.iterations == b.iterations && a.stages == b.stages && a.write_at_end == b.write_at_end &&
-         a.barrier == b.barrier && a.attention == b.attention && a.pieces == b.pieces &&
-         a.piece_order == b.piece_order && a.instructions == b.instructions && a.extra_cycles_per_block == b.extra_cycles_per_block &&
+         a.barrier == b.barrier && a.attention == b.attention && a.pieces == b.pieces && a.bulk_loads == b.bulk_loads &&
+         a.piece_order == b.piece_order && a.instructions == b.instructions &&
+         a.extra_cycles_per_block == b.extra_cycles_per_block && a.extra_waits == b.extra_waits &&
          a.memory_scale == b.memory_scale;
 }
 
@@ -41,9 +42,11 @@ KernelSignature kernel_signature(const ProgramOp& op) {
   add(demand.iterations, demand.stages, demand.write_at_end, demand.barrier, demand.attention,
       demand.shape.cluster_blocks, std::bit_cast<std::uint64_t>(demand.instructions), demand.reads.size());
   if (demand.pieces > 0) add(demand.pieces, demand.piece_order);
+  if (demand.bulk_loads) add(demand.bulk_loads);
   for (const auto* operands : {&demand.reads, &demand.writes}) {
     for (const Operand& operand : *operands) {
       add(operand.bytes_per_block, operand.divisor, operand.modulo, operand.atomic);
+      if (operand.shared_by > 1) add(operand.shared_by, operand.shared_divisor);
     }
   }
   return out;

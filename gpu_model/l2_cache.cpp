@@ -42,6 +42,10 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       slices_of_channel_(std::max(spec.slices / hbm.channels, 1U)),
       sector_time_(cycles(static_cast<double>(kSectorBytes) / spec.bytes_per_cycle)),
       line_time_(sector_time_ * kSectorCount[15]),
+      writes_apart_(spec.write_bytes_per_cycle > 0),
+      write_sector_time_(writes_apart_ ? cycles(static_cast<double>(kSectorBytes) / spec.write_bytes_per_cycle)
+                                       : sector_time_),
+      write_line_time_(write_sector_time_ * kSectorCount[15]),
       atomic_sector_time_(
           std::max(sector_time_, cycles(static_cast<double>(kSectorBytes) / spec.atomic_bytes_per_cycle))),
       slices_(spec.slices),
@@ -49,7 +53,7 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       tags_(spec.slices, sets_of_slice(spec), spec.ways, numbers_of_slice(spec, hbm), kChunkShift),
       hbm_(hbm, clock),
       page_table_(spec.tlb),
-      full_clock_{sector_time_, atomic_sector_time_, far_latency_} {
+      full_clock_{sector_time_, write_sector_time_, atomic_sector_time_, far_latency_} {
   WEFT_CHECK(spec.slices >= 2 && spec.slices <= 256, "2 to 256 L2 slices");
   WEFT_CHECK(!spec.far_copies || spec.slices % 2 == 0, "two halves of an L2 with copies");
   WEFT_CHECK(std::uint64_t{hbm.channels} * slices_of_channel_ == std::uint64_t{spec.slices} << channel_shift_,
@@ -98,6 +102,8 @@ void L2Cache::make_private(bool cache, bool hbm) {
 void L2Cache::set_stretch(Stretch stretch) {
   sector_time_ = stretch(full_clock_.sector);
   line_time_ = sector_time_ * kSectorCount[15];
+  write_sector_time_ = stretch(full_clock_.write_sector);
+  write_line_time_ = write_sector_time_ * kSectorCount[15];
   atomic_sector_time_ = stretch(full_clock_.atomic_sector);
   far_latency_ = stretch(full_clock_.far_latency);
   page_table_.set_stretch(stretch);
@@ -179,8 +185,8 @@ L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing
 void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                          SubCycle spacing, Access& access) {
   L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
-  if (const L2Tags::Row row = whole(address, lines, from, to, spacing); row.ways != nullptr) {
-    read_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, access), access);
+  if (const L2Tags::Row row = whole(address, lines, from, to, spacing, line_time_); row.ways != nullptr) {
+    read_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, false, access), access);
     return;
   }
   const Place first = at;
@@ -188,7 +194,7 @@ void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::
   const SubCycle far = far_latency(at, lines);
   Slice& slice = slices_[slice_of(at, lines.communication)];
   const Fill& fill = fill_of(at, lines.communication);
-  SubCycle free = take(slice, channel_of(at), arrival, lines, to - from, access);
+  SubCycle free = take(slice, slice.free, channel_of(at), arrival, lines, to - from, access);
   SubCycle miss_from = 0;
   bool lost_one = false;
   std::uint32_t missing_lines = 0;
@@ -234,22 +240,22 @@ void L2Cache::fetch(Place at, const Lines& lines, std::uint32_t missing_lines, s
   fill_of(at, lines.communication) = Fill(at.line >> kChunkShift, fetched.done);
 }
 
-SubCycle L2Cache::take(Slice& slice, std::uint32_t channel, SubCycle arrival, const Lines& lines, std::uint32_t count,
-                       Access& access) {
+SubCycle L2Cache::take(Slice& slice, SubCycle free, std::uint32_t channel, SubCycle arrival, const Lines& lines,
+                       std::uint32_t count, Access& access) {
   Hbm& memory = hbm(lines.communication);
   const SubCycle accepts = memory.accepts_from(channel);
   if (lines.communication) {
-    slice.ahead.add(arrival, slice.free, sector_time_ * kSectorCount[15] * count);
+    slice.ahead.add(arrival, free, sector_time_ * kSectorCount[15] * count);
   } else {
-    const SubCycle by_slice = std::max<SubCycle>(slice.free - arrival, 0);
-    if (const double share = slice.ahead.communication(arrival, slice.free); share > 0) {
+    const SubCycle by_slice = std::max<SubCycle>(free - arrival, 0);
+    if (const double share = slice.ahead.communication(arrival, free); share > 0) {
       access.held_by_cache += share * static_cast<double>(by_slice) * count;
     }
-    if (const SubCycle by_hbm = accepts - std::max(arrival, slice.free); by_hbm > 0) {
+    if (const SubCycle by_hbm = accepts - std::max(arrival, free); by_hbm > 0) {
       access.held_by_hbm += memory.communication_ahead(channel, arrival) * static_cast<double>(by_hbm) * count;
     }
   }
-  return std::max(slice.free, accepts);
+  return std::max(free, accepts);
 }
 
 L2Cache::Access L2Cache::write(const Lines& lines, SubCycle now, SubCycle spacing) {
@@ -267,26 +273,27 @@ void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std:
                           SubCycle spacing, Access& access) {
   if (far_copies_) drop_copies(at, lines, from, to);
   L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
-  if (const L2Tags::Row row = whole(address, lines, from, to, spacing); row.ways != nullptr) {
-    write_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, access));
+  if (const L2Tags::Row row = whole(address, lines, from, to, spacing, write_line_time_); row.ways != nullptr) {
+    write_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, true, access));
     return;
   }
   const SubCycle far = far_latency(at, lines);
   const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
   Slice& slice = slices_[slice_of(at, lines.communication)];
-  SubCycle free = take(slice, channel_of(at), arrival, lines, to - from, access);
+  SubCycle& port = write_port(slice);
+  SubCycle free = take(slice, port, channel_of(at), arrival, lines, to - from, access);
   for (std::uint32_t i = from; i < to; ++i, ++at.line, arrival += spacing) {
     if (i != from) tags(lines.communication).next(address, at.slice, at.line);
     const std::uint32_t sectors = sectors_of(lines, i);
     const SubCycle start = std::max(arrival, free);
     if (i == 0) access.started = start;
     access.slice_wait += start - arrival;
-    free = start + sector_time_ * kSectorCount[sectors];
+    free = start + write_sector_time_ * kSectorCount[sectors];
     L2Tags::Way* const found = find(address, at, lines.communication);
     L2Tags::Way& way = found != nullptr ? *found : allocate(address, at, lines.communication, start);
     way = (way & ~L2Tags::kCommunication) | sectors << 4 | sectors | owner;
   }
-  slice.free = free;
+  port = free;
   access.done = std::max(access.done, free + far);
 }
 

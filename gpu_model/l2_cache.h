@@ -121,6 +121,7 @@ class L2Cache {
  private:
   struct Slice {
     SubCycle free = 0;
+    SubCycle write_free = 0;  // where writes have a port of their own
     WorkAhead ahead;
   };
   // Chunks of which lines are on their way from HBM: who asks for one meanwhile gets it when it arrives.
@@ -137,10 +138,11 @@ class L2Cache {
     std::array<std::uint32_t, 2> ready_{0, 0};  // in halves: thousands of GPUs have a thousand each, without gaps
   };
 
-  // Consecutive lines that lie in one slice and in one row of one channel, log2: 512 B. Between two sources: accel-sim's
-  // mapping of an A100 has 256 B, with which rows are hit half of the time and not three quarters, and writes fall short
-  // by 8 %; on a V100, bits of the address from 10 on choose the memory module (Jain et al., Fractional GPUs, RTAS 2019,
-  // doc/REVERSE.md), and the benchmarks of Jin et al. (MICRO 2024) read 1 KiB of a slice on V100, A100 and H100.
+  // Consecutive lines that lie in one slice and in one row of one channel, log2: 512 B. Between two sources:
+  // accel-sim's mapping of an A100 has 256 B, with which rows are hit half of the time and not three quarters, and
+  // writes fall short by 8 %; on a V100, bits of the address from 10 on choose the memory module (Jain et al.,
+  // Fractional GPUs, RTAS 2019, doc/REVERSE.md), and the benchmarks of Jin et al. (MICRO 2024) read 1 KiB of a slice on
+  // V100, A100 and H100.
   static constexpr std::uint32_t kChunkShift = 2;
   static constexpr std::uint32_t kChunkLines = 1U << kChunkShift;
   static constexpr std::uint32_t kFillEntries =
@@ -167,20 +169,24 @@ class L2Cache {
   void write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                    SubCycle spacing, Access& access);
   // All lines and sectors of a chunk at once, whose ways are `row` in the tags' group. When the first one begins:
-  SubCycle pass(Place at, const Lines& lines, std::uint32_t from, SubCycle arrival, SubCycle spacing, Access& access);
+  SubCycle pass(Place at, const Lines& lines, std::uint32_t from, SubCycle arrival, SubCycle spacing, bool writes,
+                Access& access);
   void read_whole(Place at, const Lines& lines, const L2Tags::Row& row, std::size_t group, SubCycle start,
                   Access& access);
   void write_whole(Place at, const Lines& lines, const L2Tags::Row& row, std::size_t group, SubCycle start);
   // Whether the lines [from, to) are all of a chunk and pass the slice without a gap; and their ways then, else none.
-  [[nodiscard]] bool is_whole(const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle spacing) const;
+  [[nodiscard]] bool is_whole(const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle spacing,
+                              SubCycle line_time) const;
   L2Tags::Row whole(const L2Tags::Address& address, const Lines& lines, std::uint32_t from, std::uint32_t to,
-                    SubCycle spacing);
+                    SubCycle spacing, SubCycle line_time);
   // What is missing of a chunk comes from HBM.
   void fetch(Place at, const Lines& lines, std::uint32_t missing_lines, std::uint32_t missing_sectors, SubCycle from,
              bool lost_one, Access& access);
-  // Books what `count` lines wait that come to the slice at `arrival`; the time at which it takes them.
-  SubCycle take(Slice& slice, std::uint32_t channel, SubCycle arrival, const Lines& lines, std::uint32_t count,
-                Access& access);
+  // Books what `count` lines wait that come to the slice at `arrival`, whose port is free at `free`; the time at which
+  // it takes them.
+  SubCycle take(Slice& slice, SubCycle free, std::uint32_t channel, SubCycle arrival, const Lines& lines,
+                std::uint32_t count, Access& access);
+  [[nodiscard]] SubCycle& write_port(Slice& slice) const { return writes_apart_ ? slice.write_free : slice.free; }
   // Where a line is, as `address` says; null when it is not there.
   L2Tags::Way* find(const L2Tags::Address& address, Place at, bool communication);
   // The way for a line that is not there; writes back what was.
@@ -236,7 +242,9 @@ class L2Cache {
   std::uint32_t slices_of_channel_;  // 1 where a slice has several
   SubCycle sector_time_;             // of a slice
   SubCycle line_time_;               // of four
-  SubCycle atomic_sector_time_;      // of its atomic unit
+  bool writes_apart_;                // by a port of their own
+  SubCycle write_sector_time_, write_line_time_;
+  SubCycle atomic_sector_time_;  // of its atomic unit
   std::vector<std::uint32_t> channel_of_;
   std::vector<std::uint32_t> slice_in_channel_;
   std::vector<std::uint32_t> rotation_;  // breaks up strides that would camp on one slice
@@ -251,7 +259,7 @@ class L2Cache {
   std::vector<std::uint32_t> lost_;
   PageTable page_table_;
   struct {
-    SubCycle sector = 0, atomic_sector = 0, far_latency = 0;
+    SubCycle sector = 0, write_sector = 0, atomic_sector = 0, far_latency = 0;
   } full_clock_;  // times at it
   std::int64_t communication_write_back_bytes_ = 0;
   std::uint32_t update_cost_ = 1;

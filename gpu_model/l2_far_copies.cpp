@@ -34,7 +34,7 @@ void L2Cache::read_far(Place at, const Lines& lines, std::uint32_t from, std::ui
     slice.free = start + line_time_ * kChunkLines;
   };
   // All lines of a chunk: most often all have copies, or none has.
-  if (copies.holds_chunks() && is_whole(lines, from, to, spacing)) {
+  if (copies.holds_chunks() && is_whole(lines, from, to, spacing, line_time_)) {
     std::uint32_t found = 0;
     bool valid = true;
     for (const L2Tags::Way* const way : copies.find_chunk(copies.address(copy_of(at).slice, copy_of(at).line))) {

@@ -5,25 +5,28 @@
 
 namespace weft {
 
-bool L2Cache::is_whole(const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle spacing) const {
+bool L2Cache::is_whole(const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle spacing,
+                       SubCycle line_time) const {
   const bool all = to - from == kChunkLines && (from > 0 || lines.first_sectors == 15) &&
                    (to < lines.count || lines.last_sectors == 15);
-  return all && spacing <= line_time_ && !own_tags_;
+  return all && spacing <= line_time && !own_tags_;
 }
 
 L2Tags::Row L2Cache::whole(const L2Tags::Address& address, const Lines& lines, std::uint32_t from, std::uint32_t to,
-                           SubCycle spacing) {
-  return is_whole(lines, from, to, spacing) ? tags_.row(address) : L2Tags::Row();
+                           SubCycle spacing, SubCycle line_time) {
+  return is_whole(lines, from, to, spacing, line_time) ? tags_.row(address) : L2Tags::Row();
 }
 
 SubCycle L2Cache::pass(Place at, const Lines& lines, std::uint32_t from, SubCycle arrival, SubCycle spacing,
-                       Access& access) {
+                       bool writes, Access& access) {
   Slice& slice = slices_[slice_of(at, lines.communication)];
-  const SubCycle start = std::max(arrival, take(slice, channel_of(at), arrival, lines, kChunkLines, access));
+  SubCycle& port = writes ? write_port(slice) : slice.free;
+  const SubCycle line_time = writes ? write_line_time_ : line_time_;
+  const SubCycle start = std::max(arrival, take(slice, port, channel_of(at), arrival, lines, kChunkLines, access));
   if (from == 0) access.started = start;
-  access.slice_wait += kChunkLines * (start - arrival) + (line_time_ - spacing) * (kChunkLines * (kChunkLines - 1) / 2);
-  slice.free = start + line_time_ * kChunkLines;
-  access.done = std::max(access.done, slice.free + far_latency(at, lines));
+  access.slice_wait += kChunkLines * (start - arrival) + (line_time - spacing) * (kChunkLines * (kChunkLines - 1) / 2);
+  port = start + line_time * kChunkLines;
+  access.done = std::max(access.done, port + far_latency(at, lines));
   return start;
 }
 

@@ -81,17 +81,18 @@ struct Phase {
   Slot busiest = Slot::fp32;
   std::array<SubCycle, kSlotCount> beside{};  // of a round: time on the others
   bool barrier = false;                       // the warps meet: a round begins when the one before is through
-  SubCycle fence = 0;                         // what a fence before the posts takes once the phase's stores are done
-  SubCycle delay = 0;                         // from the last flag waited for to the first load: a command's start
-  bool delay_from_start = false;              // delay counts from the beginning of the last phase that had one: a pace
-  bool fenced = true;                         // false: the posts do not wait for the stores
-  std::uint8_t late_posts = 0;                // a bit for each of `posts` that goes a way that is not simulated:
-  std::uint32_t post_delay_phases = 0;        // it leaves later by so many times what the phase took,
-  SubCycle post_delay = 0;                    // and this
-  std::uint8_t proxied_posts = 0;             // a bit for each of `posts` that a host thread sees and passes on,
-  SubCycle proxy_delay = 0;                   // so much later
-  std::array<FlagWait, kMaxWaits> waits{};    // before the first round
-  std::array<FlagPost, kMaxPosts> posts{};    // after the last round
+  SubCycle latency = 0;                 // of a round behind its time in the pipes; rounds then follow each other, too
+  SubCycle fence = 0;                   // what a fence before the posts takes once the phase's stores are done
+  SubCycle delay = 0;                   // from the last flag waited for to the first load: a command's start
+  bool delay_from_start = false;        // delay counts from the beginning of the last phase that had one: a pace
+  bool fenced = true;                   // false: the posts do not wait for the stores
+  std::uint8_t late_posts = 0;          // a bit for each of `posts` that goes a way that is not simulated:
+  std::uint32_t post_delay_phases = 0;  // it leaves later by so many times what the phase took,
+  SubCycle post_delay = 0;              // and this
+  std::uint8_t proxied_posts = 0;       // a bit for each of `posts` that a host thread sees and passes on,
+  SubCycle proxy_delay = 0;             // so much later
+  std::array<FlagWait, kMaxWaits> waits{};  // before the first round
+  std::array<FlagPost, kMaxPosts> posts{};  // after the last round
 
   void load(const LineStream& stream) { loads.at(load_count++) = stream; }
   void store(const LineStream& stream) { stores.at(store_count++) = stream; }

@@ -58,11 +58,12 @@ struct alignas(64) Unit {
 
   // `schedulers` of one sub-partition make an engine, whose agents take turns.
   Unit(const ComputeUnitSpec& spec, const TlbSpec& pages, WarpSchedulers pipes, SubCycle request_time,
-       SubCycle line_time)
+       SubCycle line_time, SubCycle store_time)
       : load_limit(spec.max_outstanding_lines),
         store_limit(spec.max_outstanding_stores > 0 ? spec.max_outstanding_stores : load_limit),
         load_request_time(request_time),
         port_line_time(line_time),
+        port_store_time(store_time),
         tlb(spec.tlb_entries, pages.unit_page),
         slots(spec),
         schedulers(std::move(pipes)),
@@ -74,7 +75,8 @@ struct alignas(64) Unit {
   std::uint32_t stores_out = 0;
   std::uint32_t partition = 0;  // half of the chip
   SubCycle load_request_time;   // of the port for a load request
-  SubCycle port_line_time;      // of the port for a line, each way
+  SubCycle port_line_time;      // of the port for a line that comes,
+  SubCycle port_store_time;     // and for one that goes
   SubCycle out_free = 0;        // the port towards L2
   SubCycle in_free = 0;         // and back
   WorkAhead in_ahead;

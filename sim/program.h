@@ -2,6 +2,7 @@
 // streams. Schemes write programs, GPUs read them. Sizes in bytes, work in floating-point operations.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -36,6 +37,11 @@ struct LaunchShape {
   std::uint32_t shared_memory_bytes = 0;  // of a block, static and dynamic
   std::uint32_t cluster_blocks = 1;       // of a thread-block cluster: neighbours in the grid, placed together
 
+  // As recorded: 0 where a launch names no cluster, and 16 blocks at most.
+  void set_cluster(const std::array<std::uint32_t, 3>& sides) {
+    cluster_blocks = 1;
+    for (const std::uint32_t side : sides) cluster_blocks *= std::clamp(side, 1U, 16U);
+  }
   [[nodiscard]] std::uint64_t blocks() const { return std::uint64_t{grid[0]} * grid[1] * grid[2]; }
   [[nodiscard]] std::uint32_t threads_per_block() const { return block[0] * block[1] * block[2]; }
   bool operator==(const LaunchShape&) const = default;
@@ -51,13 +57,17 @@ struct Operand {
   std::uint32_t divisor = 1;
   std::uint32_t modulo = 0;
   bool atomic = false;  // read, changed and written by L2: of `reads` the old value comes back, of `writes` nothing
+  // So many blocks of a cluster that read the same slice fetch a part each, for all of them (multicast): block b has
+  // part (b / shared_divisor) % shared_by.
+  std::uint32_t shared_by = 1, shared_divisor = 1;
   bool operator==(const Operand&) const = default;
 };
 
 // Where the numbers of a demand come from, best first.
 enum class DemandOrigin { counters, shapes, name };
 
-// Kernels of fused attention, in which the softmax of a tile waits for one product and the next product for the softmax.
+// Kernels of fused attention, in which the softmax of a tile waits for one product and the next product for the
+// softmax.
 enum class AttentionPass : std::uint8_t { none, forward, backward };
 
 // How the blocks of a persistent kernel share its pieces of work, when each has done the one of its own number: every
@@ -75,13 +85,17 @@ struct KernelDemand {
   std::array<double, kPipeCount> flops{};  // of the whole kernel
   std::uint32_t iterations = 1;
   std::uint32_t stages = 2;
-  bool write_at_end = false;         // a GEMM's epilogue, a reduction's result; else each round stores its part
-  bool barrier = false;              // the warps of a block meet between rounds (__syncthreads): tiles in shared memory
+  bool write_at_end = false;  // a GEMM's epilogue, a reduction's result; else each round stores its part
+  bool barrier = false;       // the warps of a block meet between rounds (__syncthreads): tiles in shared memory
   AttentionPass attention = AttentionPass::none;
-  double instructions = 0;           // of all warps, as counted; 0: as many as operations and lines need at least
+  // Tensor memory accelerator: what is loaded goes to shared memory, past the L1 and the places for outstanding loads;
+  // as much as `stages` rounds is under way.
+  bool bulk_loads = false;
+  double instructions = 0;  // of all warps, as counted; 0: as many as operations and lines need at least
   DemandOrigin origin = DemandOrigin::shapes;
   // Fitted by calibration from the kernel's time alone, never from an overlapped time. Both neutral by default.
-  double extra_cycles_per_block = 0;  // pipe cycles beyond the flops: instruction overhead, dependencies
+  double extra_cycles_per_block = 0;  // pipe cycles beyond the flops: instruction overhead, dependencies;
+  bool extra_waits = false;           // in which no pipe is held: a block waits for itself
   double memory_scale = 1;            // on bytes, where the guess of the bytes was too high
   // Of a persistent kernel: pieces of equal work, as the tiles of a product; each has the slices, rounds and extra
   // cycles that a block has else. 0: each block has one.

@@ -1,6 +1,7 @@
 // What a kernel's name says: its class, its types, its tile.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -43,12 +44,14 @@ struct GemmTile {
 // is the commonest: k 8 for SIMT, 32 else.
 [[nodiscard]] GemmTile gemm_tile(std::string_view name, const LaunchShape& shape);
 
-// Blocks of a thread-block cluster, where the name tells: cuBLAS ("nvjet_sm90_tst_256x128_64x4_1x2_h_bz": tile, stages,
-// cluster), CUTLASS 3 ("..._128x128x64_2x1x1_..."). 1: it does not.
-[[nodiscard]] std::uint32_t named_cluster(std::string_view name);
+// Blocks of a thread-block cluster along the two sides of a tile, where the name tells: cuBLAS
+// ("nvjet_sm90_tst_256x128_64x4_1x2_h_bz": tile, stages, cluster), CUTLASS 3 ("..._128x128x64_2x1x1_..."). 1: it does
+// not.
+[[nodiscard]] std::array<std::uint32_t, 2> named_cluster(std::string_view name);
 
-// Products whose blocks stay and take one tile after the other (Hopper and newer), but for those that split the sum over
-// K; how they come by the next tile: cuBLAS counts tiles in memory unless the name says "ssched" (static scheduler).
+// Products whose blocks stay and take one tile after the other (Hopper and newer), but for those that split the sum
+// over K; how they come by the next tile: cuBLAS counts tiles in memory unless the name says "ssched" (static
+// scheduler).
 [[nodiscard]] std::optional<PieceOrder> persistent_product(std::string_view name);
 
 // PyTorch's elementwise kernels: elements a block handles and tensors it reads and writes.

@@ -3,21 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "traces/guess_limits.h"
 #include "traces/measured_demand.h"
 #include "traces/product_depth.h"
 #include "traces/product_tiles.h"
 
 namespace weft {
 namespace {
-
-// A kernel of one block that does nothing takes about 2 us in the traces given.
-constexpr double kLaunchSeconds = 2e-6;
-// A tensor is never guessed larger than this: no time or name is a reason for more.
-constexpr double kLargestTensor = 1e9;
-
-// Down to a step, eight to an octave: kernels that come again with noise in their times are guessed to be the same.
-double in_steps(double seconds) { return std::exp2(std::floor(8 * std::log2(seconds)) / 8); }
-
 class Guesser {
  public:
   Guesser(const std::string& name, const LaunchShape& shape, std::optional<Bytes> bytes,
@@ -31,7 +23,7 @@ class Guesser {
     guess_.node.shape = shape;
     guess_.node.origin = DemandOrigin::name;
     std::uint32_t& cluster = guess_.node.shape.cluster_blocks;
-    if (cluster == 1) cluster = named_cluster(name);
+    if (cluster == 1) cluster = named_cluster(name)[0] * named_cluster(name)[1];
     if (blocks_ % cluster != 0) cluster = 1;
   }
 
@@ -254,12 +246,16 @@ class Guesser {
     std::uint32_t columns = node.shape.grid[0];
     // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
     double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
-    const auto work =
-        call_ != nullptr ? product_work(*call_, name_, blocks() * tile.m * tile.n) : std::optional<ProductWork>();
-    if (const auto tiles = work ? persistent_tiles(name_, *work, tile, blocks_) : std::nullopt) {
-      node.pieces = blocks_ = static_cast<std::uint64_t>(tiles->count());
-      node.piece_order = *persistent_product(name_);
-      columns = static_cast<std::uint32_t>(tiles->columns);
+    // A grid of blocks that stay does not bound what is written.
+    const bool stays = persistent_product(name_).has_value();
+    const double most = stays ? kLargestTensor : blocks() * tile.m * tile.n;
+    const auto work = call_ != nullptr ? product_work(*call_, name_, most) : std::optional<ProductWork>();
+    if (const auto tiles = work ? hopper_tiles(name_, *work, tile, node.shape) : std::nullopt) {
+      columns = tiles->along_m;
+      if (tiles->pieces > 0) {
+        node.pieces = blocks_ = tiles->pieces;
+        node.piece_order = *persistent_product(name_);
+      }
     }
     const std::uint64_t rows = (blocks_ + columns - 1) / columns;
     const double operations = counters_ != nullptr ? pipe_operations(*counters_)[pipe].value_or(0) : 0;
@@ -274,6 +270,11 @@ class Guesser {
     node.reads.push_back(tensor(tile.m * k * tile.element_bytes / taps, columns, 1, columns));
     node.reads.push_back(tensor(tile.n * k * tile.element_bytes, rows, columns, 0));
     node.writes.push_back(spread(static_cast<double>(tile.m) * tile.n * tile.element_bytes));
+    const auto [of_a, of_b] = sharers(name_, tile, node.shape.cluster_blocks);
+    node.reads[0].shared_by = of_a;
+    node.reads[0].shared_divisor = columns;
+    node.reads[1].shared_by = of_b;
+    node.bulk_loads = node.shape.cluster_blocks > 1 || stays;
     node.write_at_end = true;
     node.barrier = true;
     node.flops[pipe] = tile_flops * k * blocks();
@@ -294,15 +295,6 @@ KernelGuess guess_kernel_demand(const std::string& kernel_name, const LaunchShap
                                 std::optional<MeasuredAlone> alone, const OperatorCall* call,
                                 const KernelCounters* counters) {
   return Guesser(kernel_name, shape, bytes, alone, call, counters).guess();
-}
-
-LaunchShape copy_shape(Bytes bytes) {
-  LaunchShape shape;
-  shape.block[0] = 128;
-  const std::int64_t per_block = 128 * 4 * 16;
-  const std::int64_t blocks = std::max<std::int64_t>((bytes.count() + per_block - 1) / per_block, 1);
-  shape.grid[0] = static_cast<std::uint32_t>(std::min<std::int64_t>(blocks, 1 << 20));
-  return shape;
 }
 
 }  // namespace weft

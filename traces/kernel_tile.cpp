@@ -103,16 +103,16 @@ std::vector<Group> tile_and_behind(std::string_view n) {
 
 }  // namespace
 
-std::uint32_t named_cluster(std::string_view name) {
+std::array<std::uint32_t, 2> named_cluster(std::string_view name) {
   const std::string n = lower(name);
   const bool cublas = has(n, "nvjet");
-  if (!cublas && !has(n, "cutlass3x")) return 1;
+  if (!cublas && !has(n, "cutlass3x")) return {1, 1};
   const std::vector<Group> groups = tile_and_behind(n);
   const std::size_t place = cublas ? 2 : 1;
-  if (groups.size() <= place) return 1;
-  std::uint32_t blocks = 1;
-  for (const std::uint32_t side : groups[place].numbers) blocks *= std::min(side, 17U);
-  return blocks >= 1 && blocks <= 16 ? blocks : 1;
+  if (groups.size() <= place) return {1, 1};
+  const std::vector<std::uint32_t>& sides = groups[place].numbers;
+  if (sides[0] < 1 || sides[0] > 16 || sides[1] < 1 || sides[1] > 16 || sides[0] * sides[1] > 16) return {1, 1};
+  return {sides[0], sides[1]};
 }
 
 std::optional<PieceOrder> persistent_product(std::string_view name) {

@@ -253,8 +253,7 @@ class KinetoReader {
     if (!read_triple(args, "grid", shape.grid) || !read_triple(args, "block", shape.block)) return;
     shape.registers_per_thread = bounded(integer(args, "registers per thread").value_or(0), "registers");
     shape.shared_memory_bytes = bounded(integer(args, "shared memory").value_or(0), "shared memory");
-    if (std::array<std::uint32_t, 3> cluster{}; read_triple(args, "cluster", cluster))
-      shape.cluster_blocks = std::max(1U, cluster[0] * cluster[1] * cluster[2]);
+    if (LaunchShape cluster; read_triple(args, "cluster", cluster.grid)) shape.set_cluster(cluster.grid);
     event.shape = &file_.shapes.emplace_back(shape);
   }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "traces/guess_limits.h"
+
 namespace weft {
 namespace {
 

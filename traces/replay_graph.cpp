@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/error.h"
+#include "traces/copy_shape.h"
 #include "traces/kernel_demand.h"
 #include "traces/launch_position.h"
 #include "traces/replay_tensors.h"

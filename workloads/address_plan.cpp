@@ -128,7 +128,7 @@ AddressPlan plan_addresses(const Graph& graph) {
 ProgramOp place(const Node& node, const AddressPlan& plan) {
   const auto operand = [&](const TensorUse& use) {
     const std::uint64_t base = plan.addresses[use.tensor.value] + use.offset;
-    return Operand{base, use.bytes_per_block, use.divisor, use.modulo, use.atomic};
+    return Operand{base, use.bytes_per_block, use.divisor, use.modulo, use.atomic, use.shared_by, use.shared_divisor};
   };
   ProgramOp op;
   switch (node.kind) {
@@ -159,6 +159,7 @@ ProgramOp place(const Node& node, const AddressPlan& plan) {
   op.kernel.write_at_end = kernel.write_at_end;
   op.kernel.barrier = kernel.barrier;
   op.kernel.attention = kernel.attention;
+  op.kernel.bulk_loads = kernel.bulk_loads;
   op.kernel.pieces = kernel.pieces;
   op.kernel.piece_order = kernel.piece_order;
   op.kernel.origin = kernel.origin;

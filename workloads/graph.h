@@ -34,7 +34,8 @@ struct TensorUse {
   std::uint64_t bytes_per_block = 0;
   std::uint32_t divisor = 1;
   std::uint32_t modulo = 0;
-  bool atomic = false;  // as Operand::atomic
+  bool atomic = false;                              // as Operand::atomic
+  std::uint32_t shared_by = 1, shared_divisor = 1;  // as Operand's
 };
 
 // A part of a tensor, in bytes.
@@ -54,7 +55,8 @@ struct KernelNode {
   bool write_at_end = false;
   bool barrier = false;
   AttentionPass attention = AttentionPass::none;
-  std::uint64_t pieces = 0;  // as KernelDemand::pieces
+  bool bulk_loads = false;  // as KernelDemand's, like the next two
+  std::uint64_t pieces = 0;
   PieceOrder piece_order = PieceOrder::stride;
   DemandOrigin origin = DemandOrigin::shapes;
 

@@ -116,9 +116,11 @@ class Regions {
 void describe_traffic(const KernelDemand& k, Text& text) {
   for (const auto& size : {k.shape.grid, k.shape.block}) text.add(size[0], size[1], size[2]);
   text.add(k.shape.registers_per_thread, k.shape.shared_memory_bytes, k.iterations, k.stages, k.write_at_end, k.barrier,
-           k.shape.cluster_blocks, k.pieces, k.piece_order, k.instructions, k.memory_scale, k.reads.size());
+           k.shape.cluster_blocks, k.pieces, k.piece_order, k.bulk_loads, k.instructions, k.memory_scale,
+           k.reads.size());
   for (const auto* operands : {&k.reads, &k.writes}) {
-    for (const Operand& o : *operands) text.add(o.bytes_per_block, o.divisor, o.modulo, o.atomic);
+    for (const Operand& o : *operands)
+      text.add(o.bytes_per_block, o.divisor, o.modulo, o.atomic, o.shared_by, o.shared_divisor);
   }
 }
 
@@ -130,7 +132,7 @@ void describe(const ProgramOp& op, bool communicates, bool is_before, Text& text
     case ProgramOpKind::kernel:
       describe_traffic(op.kernel, text);
       if (!is_before) {
-        text.add(op.kernel.extra_cycles_per_block, op.kernel.attention);
+        text.add(op.kernel.extra_cycles_per_block, op.kernel.extra_waits, op.kernel.attention);
         for (const double flops : op.kernel.flops) text.add(flops);
       }
       text.add(communicates && op.fused);

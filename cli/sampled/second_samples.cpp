@@ -20,16 +20,18 @@ std::size_t likeness_of(const ProgramOp& op) {
       boost::hash_combine(seed, operand.bytes_per_block);
       boost::hash_combine(seed, operand.divisor);
       boost::hash_combine(seed, operand.modulo);
+      boost::hash_combine(seed, operand.shared_by);
     }
   }
   boost::hash_combine(seed, kernel.extra_cycles_per_block);
+  boost::hash_combine(seed, kernel.extra_waits);
   return seed;
 }
 
 std::uint64_t streamed_bytes(const KernelDemand& kernel) {
   std::uint64_t of_block = 0;
   for (const auto* operands : {&kernel.reads, &kernel.writes}) {
-    for (const Operand& operand : *operands) of_block += operand.bytes_per_block;
+    for (const Operand& operand : *operands) of_block += operand.bytes_per_block / operand.shared_by;
   }
   return of_block * kernel.parts();
 }

@@ -35,6 +35,15 @@ TEST(Calibration, AddsCyclesToAKernelThatIsTooFast) {
   EXPECT_EQ(fit.flops_scale, 1);
 }
 
+TEST(Calibration, AddsBytesToAKernelThatWaitsForMemory) {
+  // 4 MiB at 128 GB/s take 33 us of 50: nothing that it computes is as long.
+  const ProgramOp op = streaming(1024, 50);
+  const DemandFit fit = fit_of(op);
+  EXPECT_LT(calibration_error(op, fit), kCalibrationTolerance);
+  EXPECT_EQ(fit.extra_cycles_per_block, 0);
+  EXPECT_NEAR(fit.memory_scale, 1.45, 0.1);
+}
+
 TEST(Calibration, TakesBytesFromAKernelThatIsTooSlow) {
   // 4 MiB at 128 GB/s take 33 us.
   const ProgramOp op = streaming(1024, 17);

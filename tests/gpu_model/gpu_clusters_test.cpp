@@ -36,6 +36,39 @@ TEST(Clusters, GpcsAreAsEvenAsPairsOfUnitsCanBe) {
   EXPECT_EQ(units, (std::vector<std::uint32_t>{16, 16, 16, 18, 16, 16, 16, 18}));
 }
 
+// Two GPCs of two pairs of units, and a pair without a GPC: single blocks leave whole GPCs to clusters.
+GpuSpec uneven_gpcs() {
+  GpuSpec spec = two_gpcs();
+  spec.compute_units = 10;
+  spec.gpc_units = {4, 4, 2};
+  spec.gpcs = 3;
+  return spec;
+}
+
+TEST(Clusters, GpcsMayBeUneven) {
+  EXPECT_EQ(first_unit_of_gpc(uneven_gpcs(), 2), 8U);
+  EXPECT_EQ(first_unit_of_gpc(uneven_gpcs(), 3), 10U);
+  EXPECT_EQ(units_in_order(uneven_gpcs()), (std::vector<std::uint32_t>{8, 9, 0, 4, 2, 6, 1, 5, 3, 7}));
+}
+
+TEST(Clusters, SingleBlocksFillPairsWithoutAGpcFirst) {
+  // Two blocks hold the pair, and each of two more takes a GPC its room for clusters of four.
+  const auto waves = [](std::uint32_t held) {
+    AloneGpu alone(uneven_gpcs(),
+                   program_of({kernel_op(whole_units(held, 10'000)), kernel_op(whole_units(8, 1'000, 4), 1)}, 2));
+    alone.run();
+    return alone.duration(1) / 1'000;
+  };
+  EXPECT_NEAR(waves(2), 1, 0.05);
+  EXPECT_NEAR(waves(3), 2, 0.05);
+}
+
+TEST(Clusters, OfAnotherGpuAreCutToWhatFits) {
+  EXPECT_EQ(cluster_that_fits(two_gpcs(), whole_units(16, 0, 8).shape), 4U);
+  EXPECT_EQ(cluster_that_fits(two_gpcs(), whole_units(12, 0, 6).shape), 3U);
+  EXPECT_EQ(cluster_that_fits(small_gpu(), whole_units(16, 0, 8).shape), 1U);
+}
+
 TEST(Clusters, AllBlocksOfAClusterStartTogetherOrNone) {
   // One unit is held for long: its GPC has no room for four whole units, and the other one takes all clusters in turn.
   const auto waves = [](std::uint32_t cluster) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "traces/copy_shape.h"
+
 namespace weft {
 namespace {
 
@@ -75,6 +77,48 @@ TEST(KernelDemand, TakesTilesFromTheNamesOfLibraries) {
     EXPECT_EQ(tile.stages, c.stages) << c.name;
     EXPECT_EQ(tile.pipe, c.pipe) << c.name;
   }
+}
+
+TEST(KernelDemand, KnowsTheNamesOfCublasOnHopper) {
+  const LaunchShape grid = shape(2, 66, 1, 384);
+  const GemmTile tile = gemm_tile("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT", grid);
+  EXPECT_EQ(tile.m * tile.n, 256u * 128);
+  EXPECT_EQ(tile.k, 64u);
+  EXPECT_EQ(tile.stages, 4u);
+  EXPECT_EQ(tile.pipe, Pipe::tensor_fp16);
+  EXPECT_EQ(gemm_tile("nvjet_hsh_128x64_64x8_1x2_h_bz_NTT", grid).pipe, Pipe::tensor_fp16);
+  EXPECT_EQ(gemm_tile("nvjet_sm90_sss_128x64_32x8_1x2_h_bz_NTT", grid).pipe, Pipe::tensor_tf32);
+  EXPECT_EQ(named_cluster("nvjet_sm90_tst_256x128_64x4_4x2_h_bz_coopA_TNT"), (std::array{4u, 2u}));
+  EXPECT_EQ(named_cluster("nvjet_sm90_tst_64x128_64x8_2x1_v_bz_splitK_NTN"), (std::array{2u, 1u}));
+  EXPECT_EQ(named_cluster("cutlass3x_sm90_tensorop_s64x128x16gemm_bf16_bf16_f32_void_bf16_128x128x64_2x1x1_0_tnn"),
+            (std::array{2u, 1u}));
+  EXPECT_EQ(named_cluster("ampere_fp16_s16816gemm_fp16_128x256_ldg8_f2f_stages_64x3_tn"), (std::array{1u, 1u}));
+  EXPECT_EQ(persistent_product("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"), PieceOrder::claim);
+  EXPECT_EQ(persistent_product("nvjet_sm90_hsh_256x128_64x4_1x2_h_ssched_bz_coopA_NNT"), PieceOrder::stride);
+  EXPECT_FALSE(persistent_product("nvjet_sm90_tst_64x128_64x8_2x1_v_bz_splitK_NTN"));
+  EXPECT_FALSE(persistent_product("ampere_sgemm_128x64_nn"));
+}
+
+// 4096 x 4096 in tiles of 256 x 128, on 132 blocks in clusters of two.
+TEST(KernelDemand, APersistentProductHasATileForEachPieceOfWork) {
+  const OperatorCall call{"aten::mm", {{2, {4096, 1024}}, {2, {1024, 4096}}}};
+  const auto guess = [&](const char* name, std::uint32_t blocks) {
+    return guess_kernel_demand(name, shape(2, blocks / 2, 1, 384), std::nullopt, std::nullopt, &call).node;
+  };
+  const KernelNode node = guess("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT", 132);
+  EXPECT_EQ(node.pieces, 512u);
+  EXPECT_EQ(node.piece_order, PieceOrder::claim);
+  EXPECT_EQ(node.shape.cluster_blocks, 2u);
+  EXPECT_EQ(node.iterations, 1024u / 64);
+  EXPECT_EQ(node.reads[0].shared_by, 2u) << "1x2: the rows of A";
+  EXPECT_EQ(node.reads[1].shared_by, 1u);
+  EXPECT_TRUE(node.bulk_loads);
+  EXPECT_EQ(node.writes[0].bytes_per_block, 256u * 128 * 2);
+  EXPECT_EQ(guess("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT", 512).pieces, 0u) << "as many blocks as tiles";
+  // xmma launches the whole GPU, and blocks behind the last tile have nothing to do.
+  const char* xmma = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize256x256x64_warpgroupsize2x1x1_kernel";
+  EXPECT_EQ(guess(xmma, 1024).pieces, 256u);
+  EXPECT_EQ(guess(xmma, 1024).piece_order, PieceOrder::stride);
 }
 
 TEST(KernelDemand, AProductSharesTilesBetweenBlocksAndWritesAtTheEnd) {

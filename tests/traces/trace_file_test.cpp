@@ -46,7 +46,7 @@ Trace small_trace() {
   counters[KernelCounter::hbm_read_bytes] = 9'007'199'254'740'993;
   counters[KernelCounter::tensor_fp16_ops] = 0;
   kernel.counters = std::make_shared<const KernelCounters>(counters);
-  kernel.shape = LaunchShape{{7, 8, 32}, {256, 1, 1}, 40, 4224};
+  kernel.shape = LaunchShape{{7, 8, 32}, {256, 1, 1}, 40, 4224, 8};
   kernel.launched_by =
       std::make_shared<OperatorCall>(OperatorCall{"aten::mm", {{4, {64, 256}}, {4, {256, 128}}, {0, {}}}});
   TraceOp copy;

@@ -15,7 +15,6 @@ namespace {
 
 // Later times are damage: 2262 is beyond what nanoseconds in 63 bits can name.
 constexpr std::uint64_t kLatest = std::uint64_t{1} << 62;
-constexpr std::uint32_t kMostClusterSide = 16;
 constexpr std::string_view kIteration = "ProfilerStep#";
 constexpr std::int64_t kClockTolerance = 1000;  // ns: CUPTI fits the GPU's clock to the host's; UNSOURCED
 
@@ -88,10 +87,9 @@ void ProcessBuilder::kernel(const capture::KernelRecord& record, std::string_vie
   if (threads < 1 || threads > 1024 || blocks < 1 || blocks > 0x1p40) return;
   shape.registers_per_thread = record.registers_per_thread;
   shape.shared_memory_bytes = record.static_shared_bytes + record.dynamic_shared_bytes;
-  // 0 where the launch names none.
-  for (const std::uint32_t side : record.cluster) shape.cluster_blocks *= std::clamp(side, 1U, kMostClusterSide);
-  const LaunchShape*& known = shapes_[{shape.grid, shape.block, shape.registers_per_thread, shape.shared_memory_bytes,
-                                       shape.cluster_blocks}];
+  shape.set_cluster({record.cluster[0], record.cluster[1], record.cluster[2]});
+  const LaunchShape*& known =
+      shapes_[{shape.grid, shape.block, shape.registers_per_thread, shape.shared_memory_bytes, shape.cluster_blocks}];
   if (known == nullptr) known = &out_.profile.shapes.emplace_back(shape);
   event.shape = known;
 }

@@ -42,7 +42,8 @@ class RangeProfiler {
 
  private:
   static constexpr int kMostFailures = 8;
-  // Starting and stopping takes CUPTI some 0.1 s, whatever runs in between.
+  // The image of results that a start clears takes 2 ms for one launch and 27 for 128 (H200, driver 580); each launch
+  // then takes CUPTI some 85 ms, with one pass 75.
   static constexpr std::size_t kMostLaunches = 128;
 
   bool check(const CuptiCheck& failed);

@@ -1,0 +1,27 @@
+#include "gpu_model/demand_size.h"
+
+#include <algorithm>
+
+#include "gpu_model/occupancy.h"
+
+namespace weft {
+
+double bytes_of(const KernelDemand& kernel) {
+  double bytes = 0;
+  for (const auto* operands : {&kernel.reads, &kernel.writes}) {
+    for (const Operand& operand : *operands) {
+      std::uint64_t slices = (kernel.parts() + operand.divisor - 1) / operand.divisor;
+      if (operand.modulo != 0) slices = std::min<std::uint64_t>(slices, operand.modulo);
+      bytes += static_cast<double>(slices) * static_cast<double>(operand.bytes_per_block);
+    }
+  }
+  return bytes;
+}
+
+std::uint32_t blocks_on_a_unit(const KernelDemand& kernel, const GpuSpec& gpu) {
+  const LaunchShape& shape = kernel.shape;
+  return blocks_per_unit(gpu.compute_unit, block_needs(gpu.compute_unit, shape.threads_per_block(),
+                                                       shape.registers_per_thread, shape.shared_memory_bytes));
+}
+
+}  // namespace weft

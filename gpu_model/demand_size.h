@@ -1,0 +1,13 @@
+// What a kernel's demand comes to as a whole.
+#pragma once
+
+#include "gpu_model/gpu_spec.h"
+
+namespace weft {
+
+// Of all its operands, each slice once.
+[[nodiscard]] double bytes_of(const KernelDemand& kernel);
+// Of its blocks, on an empty unit; 0 when not even one fits.
+[[nodiscard]] std::uint32_t blocks_on_a_unit(const KernelDemand& kernel, const GpuSpec& gpu);
+
+}  // namespace weft

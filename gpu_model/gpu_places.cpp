@@ -1,0 +1,60 @@
+// How blocks leave the units, and who comes in their place.
+#include <algorithm>
+
+#include "gpu_model/gpu.h"
+
+namespace weft {
+
+namespace {
+// Blocks of fewer rounds come and go all the time, none with another.
+constexpr std::uint32_t kManyRounds = 16;
+// Who got its first operands sooner stays some rounds ahead: as good as together is within a 32nd of all rounds.
+constexpr std::uint32_t kNearlyThrough = 32;
+}  // namespace
+
+// Blocks of one kernel that share the pipes of a unit go on side by side, instruction by instruction, and are through
+// together, while those of two units drift apart. Here they take turns by whole rounds, so the first one would be
+// through a round earlier, on all units at once, and blocks that wait would come to one unit each. Measured on an H200
+// they come in pairs (docs/validation.md): products of FP32 with two blocks a unit take a whole wave for the last few.
+bool Gpu::ends_with_neighbour(const Block& block) const {
+  const RunningKernel& kernel = running_[block.kernel];
+  if (!kernel.has_to_place() || kernel.communication || units_[block.unit].compute_blocks < 2) return false;
+  const std::uint32_t rounds = kernel.program->rounds();
+  if (!kernel.program->barrier() || rounds < kManyRounds) return false;
+  return std::any_of(agents_.begin(), agents_.end(), [&](const Agent& other) {
+    return !other.finished && other.kernel == block.kernel && other.unit == block.unit &&
+           (other.phase_index > 0 || other.started + 1 + rounds / kNearlyThrough >= rounds);
+  });
+}
+
+void Gpu::leave_unit(const Block& block) {
+  left_.push_back(block);
+  if (ends_with_neighbour(block)) return;
+  const auto here =
+      std::stable_partition(left_.begin(), left_.end(), [&](const Block& other) { return other.unit != block.unit; });
+  const std::vector<Block> gone(here, left_.end());
+  left_.erase(here, left_.end());
+  account_unit(block.unit);
+  Unit& unit = units_[block.unit];
+  for (const Block& one : gone) {
+    const RunningKernel& kernel = running_[one.kernel];
+    unit.slots.release(kernel.needs);
+    --(kernel.communication ? unit.communication_blocks : unit.compute_blocks);
+  }
+  for (const Block& one : gone) dispatch_on(block.unit, one);
+}
+
+// Blocks have left the unit: kernels take the place in the order of priority and age.
+void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
+  for (const std::uint32_t slot : active_) {
+    if (running_[slot].cluster_blocks > 1) {
+      while (running_[slot].has_to_place() && place_cluster(slot, gpc_of_[unit])) {
+      }
+      continue;
+    }
+    while (running_[slot].has_to_place() && place_block(slot, unit, &left)) {
+    }
+  }
+}
+
+}  // namespace weft
