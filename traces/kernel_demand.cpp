@@ -243,15 +243,15 @@ class Guesser {
     KernelNode& node = guess_.node;
     const double tile_flops = 2.0 * tile.m * tile.n;
     const auto pipe = static_cast<std::size_t>(tile.pipe);
-    std::uint32_t columns = node.shape.grid[0];
+    std::uint32_t columns = node.shape.grid[0], splits = 1;
     // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
     double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
-    // A grid of blocks that stay does not bound what is written.
     const bool stays = persistent_product(name_).has_value();
-    const double most = stays ? kLargestTensor : blocks() * tile.m * tile.n;
+    const double most = stays ? kLargestTensor : blocks() * tile.m * tile.n;  // outputs, as far as a grid bounds them
     const auto work = call_ != nullptr ? product_work(*call_, name_, most) : std::optional<ProductWork>();
     if (const auto tiles = work ? hopper_tiles(name_, *work, tile, node.shape) : std::nullopt) {
       columns = tiles->along_m;
+      splits = tiles->splits;
       if (tiles->pieces > 0) {
         node.pieces = blocks_ = tiles->pieces;
         node.piece_order = *persistent_product(name_);
@@ -267,7 +267,7 @@ class Guesser {
     node.iterations = static_cast<std::uint32_t>(std::max(std::floor(depth / tile.k), 1.0));
     node.stages = tile.stages;
     const double k = total > 0 ? depth : static_cast<double>(node.iterations) * tile.k;
-    node.reads.push_back(tensor(tile.m * k * tile.element_bytes / taps, columns, 1, columns));
+    node.reads.push_back(tensor(tile.m * k * tile.element_bytes / taps, columns * splits, 1, columns * splits));
     node.reads.push_back(tensor(tile.n * k * tile.element_bytes, rows, columns, 0));
     node.writes.push_back(spread(static_cast<double>(tile.m) * tile.n * tile.element_bytes));
     const auto [of_a, of_b] = sharers(name_, tile, node.shape.cluster_blocks);

@@ -94,10 +94,14 @@ void set_pipe(std::string_view n, GemmTile& tile) {
   }
 }
 
-// Groups in the order of the name, from the tile on.
+// Groups in the order of the name, from the tile on. In names of CUTLASS 3 that of the instruction comes before it
+// ("..._s64x128x16gemm_..._128x128x64_2x1x1_...").
 std::vector<Group> tile_and_behind(std::string_view n) {
   std::vector<Group> groups = groups_of(n);
-  groups.erase(groups.begin(), std::find_if(groups.begin(), groups.end(), is_tile));
+  const bool cutlass = has(n, "cutlass3x");
+  groups.erase(groups.begin(), std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+                 return is_tile(g) && (!cutlass || (g.start > 0 && n[g.start - 1] == '_'));
+               }));
   return groups;
 }
 
@@ -130,8 +134,8 @@ GemmTile gemm_tile(std::string_view name, const LaunchShape& shape) {
   tile.k = tile.pipe == Pipe::fp32 ? 8 : 32;
   std::uint32_t stages = 0;
   if (!mangled_tile(name, tile)) {
-    const std::vector<Group> groups = groups_of(n);
-    const auto found = std::find_if(groups.begin(), groups.end(), is_tile);
+    const std::vector<Group> groups = tile_and_behind(n);
+    const auto found = groups.begin();
     if (found != groups.end()) {
       tile.m = found->numbers[0];
       tile.n = found->numbers[1];

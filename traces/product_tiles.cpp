@@ -1,5 +1,6 @@
 #include "traces/product_tiles.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace weft {
@@ -39,8 +40,10 @@ std::optional<HopperTiles> hopper_tiles(std::string_view kernel, const ProductWo
   const Tiles tiles = tiles_of(work, tile);
   if (tiles.count() > kMostTiles) return std::nullopt;
   const bool one_each = fixed_grid ? fills(tiles, shape) : tiles.count() <= static_cast<double>(shape.blocks());
-  HopperTiles out{static_cast<std::uint32_t>(tiles.along_m), 0};
+  HopperTiles out{static_cast<std::uint32_t>(tiles.along_m)};
   if (stays && !one_each) out.pieces = static_cast<std::uint64_t>(tiles.count());
+  if (!stays)
+    out.splits = static_cast<std::uint32_t>(std::max(1.0, static_cast<double>(shape.blocks()) / tiles.count()));
   return out;
 }
 

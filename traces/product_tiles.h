@@ -14,6 +14,7 @@ namespace weft {
 struct HopperTiles {
   std::uint32_t along_m = 1;  // of the tile's sides
   std::uint64_t pieces = 0;   // KernelDemand's
+  std::uint32_t splits = 1;   // of the sum over K: so many blocks have the same tile and other parts of A and B
 };
 
 // Of products written for Hopper and newer (names as of persistent_product(), splits over K included), whose grid tells

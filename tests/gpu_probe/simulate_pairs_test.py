@@ -30,7 +30,7 @@ def made_up():
             "alone_us": 30.0}
     add = {"name": "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>", "operator": 0,
            "grid": [8192, 1, 1], "block": [128, 1, 1], "registers": 32, "shared_memory_bytes": 0, "alone_us": 14.0}
-    matrix = {"name": "aten::mm", "inputs": [[2112, 1024], [1024, 1024]], "type": "c10::BFloat16"}
+    matrix = {"name": "aten::mm", "inputs": [[1408, 1024], [1024, 1536]], "type": "c10::BFloat16"}
     vector = {"name": "aten::add", "inputs": [[4194304], [4194304]], "type": "float"}
     aggressors = [aggressor("spin_16", "spin"), aggressor("copy_16_100", "copy", 100.0), aggressor("engine", "copy_engine")]
     pairs = [{"victim": victim, "aggressor": a["name"], "alone_us": once(alone), "beside_us": once(alone * 1.5),

@@ -92,6 +92,8 @@ TEST(KernelDemand, KnowsTheNamesOfCublasOnHopper) {
   EXPECT_EQ(named_cluster("nvjet_sm90_tst_64x128_64x8_2x1_v_bz_splitK_NTN"), (std::array{2u, 1u}));
   EXPECT_EQ(named_cluster("cutlass3x_sm90_tensorop_s64x128x16gemm_bf16_bf16_f32_void_bf16_128x128x64_2x1x1_0_tnn"),
             (std::array{2u, 1u}));
+  EXPECT_EQ(gemm_tile("cutlass3x_sm90_tensorop_s64x128x16gemm_bf16_bf16_f32_void_bf16_128x256x64_2x1x1_0_tnn", grid).n,
+            256u);
   EXPECT_EQ(named_cluster("ampere_fp16_s16816gemm_fp16_128x256_ldg8_f2f_stages_64x3_tn"), (std::array{1u, 1u}));
   EXPECT_EQ(persistent_product("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"), PieceOrder::claim);
   EXPECT_EQ(persistent_product("nvjet_sm90_hsh_256x128_64x4_1x2_h_ssched_bz_coopA_NNT"), PieceOrder::stride);
