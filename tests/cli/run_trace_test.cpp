@@ -133,5 +133,33 @@ TEST(SampleTraces, ReplayAtTheirOwnTime) {
   EXPECT_NEAR(apart, to_seconds(recorded), 0.03 * to_seconds(recorded));
 }
 
+// What an H200 recorded: all that a capture can tell of one GPU is in it.
+TEST(CapturedSamples, TellIterationsPhasesClustersCountersAndTraffic) {
+  struct Case {
+    const char* name;
+    std::size_t kernels, counted, clusters;
+  };
+  for (const Case& c : {Case{"h200_gpt2", 4365, 1912, 500}, Case{"h200_resnet50", 4674, 2480, 500}}) {
+    const Trace trace = read_trace(kSamples / (std::string(c.name) + ".weft.json.gz"));
+    ASSERT_EQ(trace.ranks.size(), 1U) << c.name;
+    const TraceRank& rank = trace.ranks.front();
+    EXPECT_EQ(rank.device, "NVIDIA H200");
+    EXPECT_EQ(rank.iterations.size(), 5U);
+    EXPECT_GT(rank.traffic.size(), 1000U);
+    std::size_t kernels = 0, counted = 0, clusters = 0, backward = 0;
+    for (const TraceOp& op : rank.ops) {
+      if (op.kind != TraceOpKind::kernel) continue;
+      ++kernels;
+      counted += op.counters ? 1 : 0;
+      clusters += op.shape && op.shape->cluster_blocks > 1 ? 1 : 0;
+      backward += op.phase == TrainingPhase::backward ? 1 : 0;
+    }
+    EXPECT_EQ(kernels, c.kernels) << c.name;
+    EXPECT_EQ(counted, c.counted) << c.name;
+    EXPECT_GT(clusters, c.clusters) << c.name;
+    EXPECT_GT(backward, kernels / 3) << c.name;
+  }
+}
+
 }  // namespace
 }  // namespace weft
