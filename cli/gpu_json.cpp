@@ -129,7 +129,8 @@ void all_fields(Fields& f, GpuSpec& gpu) {
   f.count("gpcs", gpu.gpcs, 1, 65536, Presence::optional);
   if (Fields::kReads ? f.has("gpc_units") : !gpu.gpc_units.empty()) {
     f.counts("gpc_units", gpu.gpc_units, 1, 65536, 65536);
-    gpu.gpcs = static_cast<std::uint32_t>(gpu.gpc_units.size());
+    f.refuse_unless(gpu.gpc_units.size() == gpu.gpcs, "gpc_units",
+                    fmt::format("expected as many as gpcs, {}, got {}", gpu.gpcs, gpu.gpc_units.size()));
     const std::uint64_t units = std::accumulate(gpu.gpc_units.begin(), gpu.gpc_units.end(), std::uint64_t{0});
     f.refuse_unless(units == gpu.compute_units, "gpc_units",
                     fmt::format("expected the {} compute units in all, got {}", gpu.compute_units, units));
