@@ -22,15 +22,18 @@ namespace weft {
 
 namespace {
 
-// The recorded GPU may have had larger clusters of thread blocks.
+// The recorded GPU may have had larger clusters of thread blocks. What blocks of one that does not fit fetched for each
+// other each of them fetches for itself.
 void cut_clusters(Graph& graph, const GpuSpec& gpu, std::vector<std::string>& notes) {
   bool cut = false;
   for (Node& node : graph.nodes) {
     LaunchShape& shape = node.kernel.shape;
     if (node.kind != NodeKind::kernel || shape.cluster_blocks == 1) continue;
     const std::uint32_t fits = cluster_that_fits(gpu, shape);
-    cut = cut || fits < shape.cluster_blocks;
+    if (fits == shape.cluster_blocks) continue;
+    cut = true;
     shape.cluster_blocks = fits;
+    for (TensorUse& use : node.kernel.reads) use.shared_by = 1;
   }
   if (cut) notes.push_back(fmt::format("Clusters of thread blocks larger than those of {} are cut.", gpu.name));
 }

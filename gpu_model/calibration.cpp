@@ -34,8 +34,10 @@ struct FitPoint {
 };
 
 // Below, memory is not what a kernel waits for, however little it computes: a few blocks, or operands in the L2.
+// UNSOURCED: the share.
 constexpr double kLeastMemoryShare = 0.25;
 // Below, the pipe is not what a kernel waits for either: its blocks wait for their own results.
+// UNSOURCED: the share.
 constexpr double kBusyPipe = 0.5;
 
 class Search {

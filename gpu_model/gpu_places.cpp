@@ -6,9 +6,10 @@
 namespace weft {
 
 namespace {
-// Blocks of fewer rounds come and go all the time, none with another.
+// Blocks of fewer rounds come and go all the time, none with another. UNSOURCED: how few.
 constexpr std::uint32_t kManyRounds = 16;
 // Who got its first operands sooner stays some rounds ahead: as good as together is within a 32nd of all rounds.
+// UNSOURCED: the 32nd.
 constexpr std::uint32_t kNearlyThrough = 32;
 }  // namespace
 

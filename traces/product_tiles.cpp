@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace weft {
 namespace {
@@ -36,9 +37,12 @@ std::optional<HopperTiles> hopper_tiles(std::string_view kernel, const ProductWo
                                         const LaunchShape& shape) {
   const bool fixed_grid = kernel.find("xmma") != std::string_view::npos;
   const bool stays = persistent_product(kernel).has_value();
-  if ((!stays && kernel.find("nvjet") == std::string_view::npos) || work.rows == 0) return std::nullopt;
+  if (!stays && kernel.find("nvjet") == std::string_view::npos) return std::nullopt;
+  // Sizes come from a trace: 0, negative, or such that these are no numbers.
+  if (!(work.rows >= 1 && work.columns >= 1 && work.batch >= 1)) return std::nullopt;
+  if (shape.blocks() > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
   const Tiles tiles = tiles_of(work, tile);
-  if (tiles.count() > kMostTiles) return std::nullopt;
+  if (!(tiles.count() <= kMostTiles)) return std::nullopt;
   const bool one_each = fixed_grid ? fills(tiles, shape) : tiles.count() <= static_cast<double>(shape.blocks());
   HopperTiles out{static_cast<std::uint32_t>(tiles.along_m)};
   if (stays && !one_each) out.pieces = static_cast<std::uint64_t>(tiles.count());

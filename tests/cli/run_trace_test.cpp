@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/programs.h"
@@ -159,6 +160,26 @@ TEST(CapturedSamples, TellIterationsPhasesClustersCountersAndTraffic) {
     EXPECT_GT(clusters, c.clusters) << c.name;
     EXPECT_GT(backward, kernels / 3) << c.name;
   }
+}
+
+// A100s have no clusters: what blocks of one fetched for each other, each of them fetches for itself there.
+TEST(CapturedSamples, ClustersThatDoNotFitShareNothing) {
+  const auto share = [](const char* system) {
+    const Json document{
+        {"system", system}, {"gpus", 1}, {"workload", {{"trace", (kSamples / "h200_gpt2.weft.json.gz").string()}}}};
+    std::vector<std::string> notes;
+    std::size_t clusters = 0, shared = 0;
+    const std::vector<Program> programs = make_programs(read_run_config(document, "run.json"), notes);
+    for (const ProgramOp& op : programs.front().ops) {
+      clusters += op.kernel.shape.cluster_blocks > 1 ? 1 : 0;
+      for (const Operand& operand : op.kernel.reads) shared += operand.shared_by > 1 ? 1 : 0;
+    }
+    return std::pair(clusters, shared);
+  };
+  const auto [clusters, shared] = share("hgx-h200");
+  EXPECT_GT(clusters, 0U);
+  EXPECT_GE(shared, clusters);
+  EXPECT_EQ(share("dgx-a100"), std::pair(std::size_t{0}, std::size_t{0}));
 }
 
 }  // namespace

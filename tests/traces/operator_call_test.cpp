@@ -121,5 +121,26 @@ TEST(KernelDemandFromShapes, TablesDoNotCountAsRead) {
   EXPECT_EQ(demand("indexSelectLargeIndex<float>", grid(4, 1, 128), embedding).origin, DemandOrigin::name);
 }
 
+TEST(KernelDemandFromShapes, SizesThatAreNoneGiveNoTiles) {
+  const char* kernel =
+      "sm90_xmma_dgrad_implicit_gemm_indexed_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x64x64_kernel";
+  const LaunchShape launched = grid(132, 1, 384);
+  for (const std::int64_t channels : {0, -32}) {
+    const OperatorCall backward =
+        call("aten::convolution_backward", {{8, 64, 28, 28}, {8, channels, 28, 28}, {64, 32, 3, 3}, {}});
+    const KernelNode node = demand(kernel, launched, backward);
+    EXPECT_EQ(node.pieces, 0U) << channels;
+  }
+  // More parts of the sum than numbers for them.
+  const OperatorCall product = call("aten::mm", {{128, 64}, {64, 64}});
+  const char* split = "nvjet_sm90_tst_128x64_64x8_1x1_v_bz_splitK_NTN";
+  EXPECT_EQ(demand(split, grid(1, 8, 384), product).reads[0].modulo, 8U);
+  EXPECT_GE(demand(split, grid(65'536, 65'536, 384), product).reads[0].modulo, 1U);
+  const OperatorCall backward =
+      call("aten::convolution_backward", {{8, 64, 28, 28}, {8, 32, 28, 28}, {64, 32, 3, 3}, {}});
+  EXPECT_EQ(demand(kernel, launched, backward).pieces, 49U)
+      << "6272 positions in tiles of 128, 32 channels in one of 64";
+}
+
 }  // namespace
 }  // namespace weft
