@@ -5,6 +5,7 @@
 #include <array>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "cli/run_config.h"
 #include "cli/run_options.h"
 #include "cli/sample_config.h"
+#include "cli/sweep/plan.h"
 #include "cli/terminal.h"
 #include "cli/workload_check.h"
 #include "sim/config_file.h"
@@ -32,15 +34,22 @@ struct ValidateArguments {
   RunOptions options;
 };
 
-// A trace is compressed, or says by its schema what it is; everything else is taken for a configuration.
-bool is_trace(const std::filesystem::path& file) {
+enum class FileKind { configuration, sweep, trace };
+
+// A trace is compressed, or says by its schema what it is; a sweep has a base or varies something; everything else is
+// taken for a configuration.
+FileKind kind_of(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return FileKind::configuration;
   std::ifstream stream(file, std::ios::binary);
   std::array<char, 2> magic{};
   stream.read(magic.data(), magic.size());
-  if (magic[0] == '\x1f' && magic[1] == '\x8b') return true;
-  if (file.extension() == ".gz") return true;
+  if (magic[0] == '\x1f' && magic[1] == '\x8b') return FileKind::trace;
+  if (file.extension() == ".gz") return FileKind::trace;
   const Json document = parse_json(read_file(file), file.string());
-  return document.is_object() && document.contains("schema");
+  if (!document.is_object()) return FileKind::configuration;
+  if (document.contains("schema")) return FileKind::trace;
+  const bool varies = document.contains("base") || document.contains("grid") || document.contains("zip");
+  return varies ? FileKind::sweep : FileKind::configuration;
 }
 
 std::string workload_name(const RunConfig& config) {
@@ -116,8 +125,30 @@ void print_memory(const RunConfig& config) {
       result.out_of_memory ? fmt::format("does not fit, at {}", result.out_of_memory->at) : "fits"));
 }
 
+// Points whose configuration cannot be read are rows of the table with a reason, not an error of the sweep.
+void validate_sweep(const ValidateArguments& arguments) {
+  if (arguments.values || !all_sets(arguments.options).empty()) {
+    throw InputError("validate: expected no --values, --set, --fidelity or --threads with a sweep, got one",
+                     ExitCode::wrong_usage);
+  }
+  const Manifest manifest =
+      plan_sweep(read_sweep_file(arguments.file), arguments.file, program_sha256(), [](const auto&, const auto&) {});
+  print_output(fmt::format("{}: a valid sweep: {} points, {} different runs\n", arguments.file, manifest.points.size(),
+                           runs_of(manifest).size()));
+  std::map<std::string, std::size_t> refused;
+  for (const SweepPoint& point : manifest.points) {
+    if (!point.reason.empty()) ++refused[point.reason];
+  }
+  for (const auto& [reason, points] : refused) print_output(fmt::format("  {} cannot be run: {}\n", points, reason));
+}
+
 int validate_file(const ValidateArguments& arguments) {
-  if (std::filesystem::exists(arguments.file) && is_trace(arguments.file)) {
+  const FileKind kind = kind_of(arguments.file);
+  if (kind == FileKind::sweep) {
+    validate_sweep(arguments);
+    return 0;
+  }
+  if (kind == FileKind::trace) {
     const Trace trace = read_trace(arguments.file);
     print_output(fmt::format("{}: a valid trace of {} rank{}\n", arguments.file, trace.ranks.size(),
                              trace.ranks.size() == 1 ? "" : "s"));
@@ -137,8 +168,8 @@ int validate_file(const ValidateArguments& arguments) {
 
 void add_validate_command(CLI::App& app, Command& chosen) {
   auto arguments = std::make_shared<ValidateArguments>();
-  CLI::App* command = app.add_subcommand("validate", "Check a configuration or a trace");
-  command->add_option("FILE", arguments->file, "Configuration or trace")->required();
+  CLI::App* command = app.add_subcommand("validate", "Check a configuration, a sweep or a trace");
+  command->add_option("FILE", arguments->file, "Configuration, sweep or trace")->required();
   add_run_options(*command, arguments->options);
   command->add_flag(
       "--values", arguments->values,
@@ -148,6 +179,7 @@ void add_validate_command(CLI::App& app, Command& chosen) {
       "Examples:\n"
       "  weft validate attention.json --values\n"
       "  weft validate experiment.json --set gpus=4\n"
+      "  weft validate sweep.json\n"
       "  weft validate trace.json.gz");
   command->callback([arguments, &chosen] { chosen = [arguments] { return validate_file(*arguments); }; });
 }

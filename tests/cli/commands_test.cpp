@@ -149,6 +149,20 @@ TEST(Commands, ValidateAConfiguration) {
   EXPECT_THAT(ran.output, EndsWith(" GB of 85.9 GB of a GPU's memory at most: fits\n"));
 }
 
+TEST(Commands, ValidateASweep) {
+  const TemporaryFolder folder;
+  folder.write("e.json", kExperiment);
+  folder.write("s.json", R"({"base": "e.json", "grid": {"gpus": [2, 4, 0], "workload.batch": [1, 2]}})");
+  const Ran ran = weft("validate s.json", folder);
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.output, StartsWith("s.json: a valid sweep: 6 points, 4 different runs\n  2 cannot be run: "));
+  EXPECT_THAT(ran.output, HasSubstr("/gpus: expected "));
+  folder.write("t.json", R"({"base": "e.json", "grid": {"gpus": []}})");
+  EXPECT_EQ(weft("validate t.json", folder).code, 65);
+  EXPECT_EQ(weft("validate s.json --set gpus=4", folder).code, 2);
+  EXPECT_EQ(weft("validate s.json --values", folder).code, 2);
+}
+
 TEST(Commands, ListSystemsForPeopleAndScripts) {
   const TemporaryFolder folder;
   EXPECT_THAT(weft("list systems", folder).output, testing::AllOf(HasSubstr("dgx-a100 "), HasSubstr("hgx-h100 ")));
