@@ -49,7 +49,7 @@ count=$(wc -w <<<"$systems")
           label=notitle
         done
       done
-      [ "$metric" = tokens_per_s ] || [ "$over" != GPUs ] && echo "set logscale y; set yrange [*:*]; set offsets 0, 0, 0, 0" ||
+      [ "$metric" != peak_memory_bytes ] || [ "$over" != GPUs ] && echo "set logscale y; set yrange [*:*]; set offsets 0, 0, 0, 0" ||
         echo "unset logscale y; set yrange [0:*]; set offsets 0, 0, graph 0.05, 0"
       [ "$metric" = "$keyed" ] && [ "$row" = 0 ] && echo "set key top left Left reverse samplen 1.5 spacing 0.85 font ',10'" || echo "unset key"
       echo "set ylabel '$title'; plot $plot"
