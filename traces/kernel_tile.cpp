@@ -135,15 +135,15 @@ GemmTile gemm_tile(std::string_view name, const LaunchShape& shape) {
   std::uint32_t stages = 0;
   if (!mangled_tile(name, tile)) {
     const std::vector<Group> groups = tile_and_behind(n);
-    const auto found = groups.begin();
-    if (found != groups.end()) {
-      tile.m = found->numbers[0];
-      tile.n = found->numbers[1];
-      if (found->numbers.size() >= 3) tile.k = found->numbers[2];
-      for (auto next = found + 1; next != groups.end(); ++next) {
-        const bool follows = next->start == found->end + 1 && n[found->end] == '_';
+    if (!groups.empty()) {
+      const Group& found = groups.front();
+      tile.m = found.numbers[0];
+      tile.n = found.numbers[1];
+      if (found.numbers.size() >= 3) tile.k = found.numbers[2];
+      for (auto next = groups.begin() + 1; next != groups.end(); ++next) {
+        const bool follows = next->start == found.end + 1 && n[found.end] == '_';
         const bool named = next->start >= 7 && n.substr(next->start - 7, 7) == "stages_";
-        if ((!follows && !named) || found->numbers.size() != 2 || next->numbers.size() != 2) continue;
+        if ((!follows && !named) || found.numbers.size() != 2 || next->numbers.size() != 2) continue;
         tile.k = next->numbers[0];
         stages = next->numbers[1];
         break;

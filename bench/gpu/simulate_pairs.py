@@ -45,7 +45,8 @@ def kineto_of(victim):
             events.append({"ph": "X", "cat": "kernel", "name": kernel["name"], "pid": 0, "tid": 7, "ts": start,
                            "dur": kernel["alone_us"],
                            "args": {"device": 0, "stream": 7, "correlation": number, "grid": kernel["grid"],
-                                    "block": kernel["block"], "cluster": kernel.get("cluster", [1, 1, 1]), "registers per thread": kernel["registers"],
+                                    "block": kernel["block"], "cluster": kernel.get("cluster", [1, 1, 1]),
+                                    "registers per thread": kernel["registers"],
                                     "shared memory": kernel["shared_memory_bytes"]}})
             launch += 4
             start += kernel["alone_us"] + 1
