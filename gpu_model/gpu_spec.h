@@ -59,6 +59,7 @@ struct L2Spec {
   std::uint32_t ways = 16;
   std::uint32_t bytes_per_cycle = 64;       // of one slice
   std::uint32_t write_bytes_per_cycle = 0;  // of its port for writes; 0: they share the one for reads
+  std::uint32_t read_request_bytes = 0;     // of that port, where it is one of its own, for a request to read a line
   std::uint32_t hit_latency_cycles = 0;     // load to use, unloaded, through the crossbar
   // What an access adds that crosses to the other half of the chip: the first half of the units is near to the first
   // half of the slices. 0: one partition.

@@ -159,7 +159,11 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
   const std::int64_t reads_end = std::max(first, tail);
   const bool turned = tail == at.writes_end && first < tail + turnaround_slots_;  // no read since the last batch
   std::int64_t start = turned ? reads_end : reads_end + turnaround_slots_;
-  std::array<std::uint8_t, kMostBatchLines> batch{};
+  struct Write {
+    std::int64_t ready;
+    std::uint32_t entry;
+  };
+  std::array<Write, kMostBatchLines> batch;
   std::uint32_t rows = 0;
   std::int64_t sectors = 0;
   std::uint64_t banks = 0;  // by number modulo 64
@@ -175,9 +179,17 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
       ++statistics_.row_misses;
       open_row(at, bank, queue.rows[entry], now);
     }
-    start = std::max(start, slot_at_or_after(bank.open_from) - sectors);
     sectors += queue.sectors[entry];
-    batch[rows++] = static_cast<std::uint8_t>(entry);
+    // First-ready: those of rows that are open first go first.
+    const std::int64_t ready = slot_at_or_after(bank.open_from);
+    std::uint32_t place = rows++;
+    for (; place > 0 && batch[place - 1].ready > ready; --place) batch[place] = batch[place - 1];
+    batch[place] = {ready, entry};
+  }
+  std::int64_t before = 0;
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    start = std::max(start, batch[i].ready - before);
+    before += queue.sectors[batch[i].entry];
   }
   if (at.queued_communication > 0) {  // its share of the batch, and of the turnarounds
     const std::int64_t part = sectors * at.queued_communication / at.queued_sectors;
@@ -186,19 +198,17 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
   }
   if (turned) at.bus.reopen(tail, tail + turnaround_slots_);
   for (std::uint32_t i = 0; i < rows; ++i) {
-    const std::uint32_t entry = batch[i];
+    const std::uint32_t entry = batch[i].entry;
     Bank& bank = banks_[bank_of(channel, queue.rows[entry])];
-    const std::int64_t last = at.bus.take(std::max(start, slot_at_or_after(bank.open_from)), queue.sectors[entry]);
+    const std::int64_t last = at.bus.take(std::max(start, batch[i].ready), queue.sectors[entry]);
     bank.closes = std::max(bank.closes, ((last + 1) << kSlotShift) + write_recovery_);
   }
   at.writes_end = at.bus.tail();
   at.bus.close(turned ? reads_end : start - turnaround_slots_, at.writes_end + turnaround_slots_);
   std::uint32_t kept = 0;
-  for (std::uint32_t entry = 0, i = 0; entry < at.queued_rows; ++entry) {
-    if (i < rows && batch[i] == entry) {
-      ++i;
-      continue;
-    }
+  for (std::uint32_t i = 0; i < rows; ++i) queue.sectors[batch[i].entry] = 0;
+  for (std::uint32_t entry = 0; entry < at.queued_rows; ++entry) {
+    if (queue.sectors[entry] == 0) continue;
     queue.rows[kept] = queue.rows[entry];
     queue.sectors[kept++] = queue.sectors[entry];
   }

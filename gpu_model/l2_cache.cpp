@@ -46,6 +46,8 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       write_sector_time_(writes_apart_ ? cycles(static_cast<double>(kSectorBytes) / spec.write_bytes_per_cycle)
                                        : sector_time_),
       write_line_time_(write_sector_time_ * kSectorCount[15]),
+      request_time_(writes_apart_ ? cycles(static_cast<double>(spec.read_request_bytes) / spec.write_bytes_per_cycle)
+                                  : 0),
       atomic_sector_time_(
           std::max(sector_time_, cycles(static_cast<double>(kSectorBytes) / spec.atomic_bytes_per_cycle))),
       slices_(spec.slices),
@@ -53,7 +55,7 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       tags_(spec.slices, sets_of_slice(spec), spec.ways, numbers_of_slice(spec, hbm), kChunkShift),
       hbm_(hbm, clock),
       page_table_(spec.tlb),
-      full_clock_{sector_time_, write_sector_time_, atomic_sector_time_, far_latency_} {
+      full_clock_{sector_time_, write_sector_time_, request_time_, atomic_sector_time_, far_latency_} {
   WEFT_CHECK(spec.slices >= 2 && spec.slices <= 256, "2 to 256 L2 slices");
   WEFT_CHECK(!spec.far_copies || spec.slices % 2 == 0, "two halves of an L2 with copies");
   WEFT_CHECK(std::uint64_t{hbm.channels} * slices_of_channel_ == std::uint64_t{spec.slices} << channel_shift_,
@@ -104,6 +106,7 @@ void L2Cache::set_stretch(Stretch stretch) {
   line_time_ = sector_time_ * kSectorCount[15];
   write_sector_time_ = stretch(full_clock_.write_sector);
   write_line_time_ = write_sector_time_ * kSectorCount[15];
+  request_time_ = stretch(full_clock_.request);
   atomic_sector_time_ = stretch(full_clock_.atomic_sector);
   far_latency_ = stretch(full_clock_.far_latency);
   page_table_.set_stretch(stretch);
@@ -184,6 +187,8 @@ L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing
 
 void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                          SubCycle spacing, Access& access) {
+  Slice& slice = slices_[slice_of(at, lines.communication)];
+  take_requests(slice, to - from, arrival);
   L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
   if (const L2Tags::Row row = whole(address, lines, from, to, spacing, line_time_); row.ways != nullptr) {
     read_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, false, access), access);
@@ -192,7 +197,6 @@ void L2Cache::read_chunk(Place at, const Lines& lines, std::uint32_t from, std::
   const Place first = at;
   const std::uint32_t chunk = at.line >> kChunkShift;
   const SubCycle far = far_latency(at, lines);
-  Slice& slice = slices_[slice_of(at, lines.communication)];
   const Fill& fill = fill_of(at, lines.communication);
   SubCycle free = take(slice, slice.free, channel_of(at), arrival, lines, to - from, access);
   SubCycle miss_from = 0;

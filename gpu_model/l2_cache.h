@@ -2,6 +2,7 @@
 // and write allocation without a fetch.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -174,6 +175,10 @@ class L2Cache {
   void read_whole(Place at, const Lines& lines, const L2Tags::Row& row, std::size_t group, SubCycle start,
                   Access& access);
   void write_whole(Place at, const Lines& lines, const L2Tags::Row& row, std::size_t group, SubCycle start);
+  // Requests for `count` lines come by the port that written data come by, ahead of these: writes have that much less.
+  void take_requests(Slice& slice, std::uint32_t count, SubCycle arrival) const {
+    if (request_time_ > 0) slice.write_free = std::max(slice.write_free, arrival) + request_time_ * count;
+  }
   // Whether the lines [from, to) are all of a chunk and pass the slice without a gap; and their ways then, else none.
   [[nodiscard]] bool is_whole(const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle spacing,
                               SubCycle line_time) const;
@@ -244,6 +249,7 @@ class L2Cache {
   SubCycle line_time_;               // of four
   bool writes_apart_;                // by a port of their own
   SubCycle write_sector_time_, write_line_time_;
+  SubCycle request_time_;        // of that port, for a request to read a line
   SubCycle atomic_sector_time_;  // of its atomic unit
   std::vector<std::uint32_t> channel_of_;
   std::vector<std::uint32_t> slice_in_channel_;
@@ -259,7 +265,7 @@ class L2Cache {
   std::vector<std::uint32_t> lost_;
   PageTable page_table_;
   struct {
-    SubCycle sector = 0, write_sector = 0, atomic_sector = 0, far_latency = 0;
+    SubCycle sector = 0, write_sector = 0, request = 0, atomic_sector = 0, far_latency = 0;
   } full_clock_;  // times at it
   std::int64_t communication_write_back_bytes_ = 0;
   std::uint32_t update_cost_ = 1;

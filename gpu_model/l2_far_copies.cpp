@@ -24,6 +24,7 @@ void L2Cache::read_far(Place at, const Lines& lines, std::uint32_t from, std::ui
   L2Tags& copies = tags(lines.communication);
   const std::size_t slice_index = slice_of(copy_of(at), lines.communication);
   Slice& slice = slices_[slice_index];
+  take_requests(slice, to - from, arrival);
   const std::uint32_t chunk = copy_of(at).line >> kChunkShift;
   Fill& fill = fills_[slice_index * kFillEntries + chunk % kFillEntries];
   const auto pass_all = [&] {

@@ -8,6 +8,7 @@
 #include "network/collective_algorithm.h"
 #include "network/group_rings.h"
 #include "network/protocol.h"
+#include "tests/cli/few_units.h"
 #include "tests/cli/ran_machine.h"
 
 namespace weft {
@@ -163,7 +164,7 @@ TEST(MachineFormula, InSwitchOverTwoNodesMovesAShareByEachNic) {
                       {"workload", {{"collective", "all_reduce"}, {"bytes", kSize}}},
                       {"all_reduce", {{"algorithm", "in_switch"}}}};
   RunConfig config = read_run_config(document, "test.json");
-  config.system.gpu.compute_units = 24;
+  give_units(config.system.gpu, 24);
   const RanMachine ran(config);
   ASSERT_TRUE(ran.finished);
   std::map<std::string, std::int64_t> bytes;  // by GPU, to switches and to NICs
@@ -217,7 +218,7 @@ RunConfig routed_all_reduce(const char* network, std::uint32_t gpus = 8) {
   document["switch_reduce"] = nullptr;
   document["network"] = Json::parse(network);
   config.system = read_run_config(document, "test.json").system;
-  config.system.gpu.compute_units = 24;
+  give_units(config.system.gpu, 24);
   return config;
 }
 

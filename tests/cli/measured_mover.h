@@ -16,6 +16,7 @@
 #include "cli/run_config.h"
 #include "cli/scripts.h"
 #include "sim/error.h"
+#include "tests/cli/few_units.h"
 
 namespace weft::testing {
 
@@ -33,7 +34,7 @@ inline RunConfig all_reduce(const std::string& mover, const std::string& algorit
       {"workload", {{"collective", "all_reduce"}, {"bytes", kSize}}},
       {"all_reduce", {{"algorithm", algorithm}, {"mover", mover}, {"protocol", "Simple"}, {"registered", registered}}}};
   RunConfig config = read_run_config(document, "test.json");
-  config.system.gpu.compute_units = kUnits;
+  give_units(config.system.gpu, kUnits);
   // As little as can be: what is written soon goes to memory.
   config.system.gpu.hbm.bytes = std::int64_t{4} << 30;
   config.system.gpu.l2.bytes = std::int64_t{config.system.gpu.l2.slices} * config.system.gpu.l2.ways * 128;

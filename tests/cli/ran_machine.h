@@ -11,6 +11,7 @@
 #include "cli/run_config.h"
 #include "cli/scripts.h"
 #include "cli/system_of.h"
+#include "tests/cli/few_units.h"
 
 namespace weft {
 
@@ -22,7 +23,7 @@ inline RunConfig all_reduce(std::int64_t bytes, const std::string& algorithm, st
                       {"workload", {{"collective", "all_reduce"}, {"bytes", bytes}}},
                       {"all_reduce", {{"algorithm", algorithm}, {"protocol", protocol}}}};
   RunConfig config = read_run_config(document, "test.json");
-  config.system.gpu.compute_units = 24;
+  give_units(config.system.gpu, 24);
   return config;
 }
 

@@ -7,6 +7,7 @@
 #include "bench/gpu/device/memory.h"
 #include "bench/gpu/device/small_kernels.h"
 #include "bench/gpu/plan/statistics.h"
+#include "bench/gpu/suites/host_costs.h"
 #include "bench/gpu/suites/launch_costs.h"
 #include "bench/gpu/suites/machine_kernels.h"
 #include "bench/gpu/suites/session.h"
@@ -41,6 +42,41 @@ class MachineSuite {
       }
     }
     for (const std::size_t bytes : {32 * kKiB, 64 * kKiB, 128 * kKiB, 192 * kKiB}) out.push_back(l1_item(bytes));
+    return out;
+  }
+
+  // Of few units, near to one another or not, and of all: what a unit, a GPC and the whole can do at most.
+  json mixes() {
+    struct Place {
+      int blocks, cluster;
+    };
+    const int units = gpu_.units();
+    json out = json::array();
+    for (const auto& [level, bytes] : {std::pair{"L2", 16 * kMiB}, std::pair{"HBM", 3 * kTensorBytes}}) {
+      for (const Place p :
+           {Place{1, 1}, {2, 2}, {4, 4}, {8, 8}, {16, 16}, {16, 1}, {32, 16}, {64, 16}, {66, 1}, {units, 1}})
+        for (const auto& [reads, writes] : {std::pair{1, 0}, {3, 1}, {2, 1}, {1, 1}, {1, 2}, {1, 3}, {0, 1}})
+          out.push_back(mix_item(level, bytes, reads, writes, p.blocks, p.cluster));
+    }
+    return out;
+  }
+
+  // How far rows of the HBM, and what the L2 writes back, depend on neighbours coming together.
+  json pieces() {
+    constexpr unsigned kVectorBits = 26;  // 1 GiB
+    json out = json::array();
+    for (const bool writes : {false, true}) {
+      for (unsigned piece_bits = 1; piece_bits <= 18; ++piece_bits) {
+        const Summary us = timed([&] {
+          launch_pieces(writes, tensor(0), kVectorBits, piece_bits, 2 * gpu_.units(),
+                        reinterpret_cast<float*>(small_.data()), gpu_.compute());
+        });
+        out.push_back({{"operation", writes ? "write" : "read"},
+                       {"piece_bytes", sizeof(float4) << piece_bits},
+                       {"GBps", static_cast<double>(kTensorBytes) / us.median / 1000},
+                       {"us", us}});
+      }
+    }
     return out;
   }
 
@@ -106,6 +142,27 @@ class MachineSuite {
             {"us", us}};
   }
 
+  json mix_item(const char* level, std::size_t bytes, int reads, int writes, int blocks, int cluster) {
+    const int tensors = reads + writes;
+    const auto some = static_cast<std::size_t>(blocks);
+    // A multiple of what a round of all blocks takes, so that tensors begin at lines.
+    const std::size_t most = std::min(bytes, (bytes < kTensorBytes ? bytes : 64 * kMiB * some));
+    MixArguments arguments{tensor(0), most / static_cast<std::size_t>(tensors) / 4096 * 256, 1,
+                           reinterpret_cast<unsigned*>(small_.data())};
+    if (bytes < kTensorBytes) arguments.repeats = std::clamp(blocks, 4, 32);
+    const Summary us = timed([&] { launch_mix(reads, writes, arguments, blocks, cluster, gpu_.compute()); });
+    check(cudaMemcpyAsync(read_.data(), small_.data(), some * sizeof(unsigned), cudaMemcpyDeviceToHost, gpu_.compute()),
+          "units");
+    check(cudaStreamSynchronize(gpu_.compute()), "units");
+    const auto* const on = reinterpret_cast<const unsigned*>(read_.data());
+    const double total = static_cast<double>(arguments.vectors) * sizeof(float4) * arguments.repeats * tensors;
+    json item{{"level", level},   {"reads", reads},     {"writes", writes},
+              {"blocks", blocks}, {"cluster", cluster}, {"GBps", total / us.median / 1000},
+              {"us", us}};
+    if (cluster > 1) item["units"] = std::vector<unsigned>(on, on + some);
+    return item;
+  }
+
   json l1_item(std::size_t bytes) {
     constexpr int kRepeats = 200;
     auto* const sink = reinterpret_cast<float*>(tensor(2));
@@ -165,6 +222,9 @@ void run_machine(Session& session) {
   part("launch", [&] { return launch_costs(session.gpu); });
   part("bandwidth", [&] { return suite.bandwidth(); });
   part("line_latency", [&] { return suite.line_latency(); });
+  part("mixes", [&] { return suite.mixes(); });
+  part("pieces", [&] { return suite.pieces(); });
+  part("host", [&] { return host_costs(session.gpu); });
   part("latency", [&] { return suite.latency(); });
 }
 

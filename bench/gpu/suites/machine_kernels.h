@@ -18,6 +18,20 @@ struct StreamArguments {
 // Blocks of 512 threads go over the tensors together, `repeats` times. Loads do not keep to the L1.
 void launch_stream(Stream stream, const StreamArguments& arguments, int blocks, cudaStream_t cuda_stream);
 
+struct MixArguments {
+  float4* data = nullptr;   // tensors one after another: those read, those written
+  std::size_t vectors = 0;  // of each
+  int repeats = 1;
+  unsigned* units = nullptr;  // of each block
+};
+// Blocks of 1024 threads, one for a unit, `cluster` of them in a GPC, read and write so many tensors each: 1 and 0, 3
+// and 1, 2 and 1, 1 and 1, 1 and 2, 1 and 3, 0 and 1.
+void launch_mix(int reads, int writes, const MixArguments& arguments, int blocks, int cluster, cudaStream_t stream);
+
+// Blocks of 1024 threads read or write 2^vector_bits vectors, in pieces of 2^piece_bits in random order.
+void launch_pieces(bool writes, float4* data, unsigned vector_bits, unsigned piece_bits, int blocks, float* sink,
+                   cudaStream_t stream);
+
 // Each block of 1024 threads reads its own `bytes` `repeats` times, through the L1.
 void launch_l1_read(const float4* data, std::size_t bytes, int repeats, int blocks, float* sink, cudaStream_t stream);
 

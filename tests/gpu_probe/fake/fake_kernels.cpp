@@ -4,6 +4,7 @@
 #include "bench/gpu/device/aggressor_kernels.h"
 #include "bench/gpu/device/small_kernels.h"
 #include "bench/gpu/suites/drain_kernels.h"
+#include "bench/gpu/suites/host_kernels.h"
 #include "bench/gpu/suites/machine_kernels.h"
 #include "bench/gpu/suites/unit_kernels.h"
 #include "bench/gpu/victims/arena.h"
@@ -88,6 +89,22 @@ void launch_unit_blocks(BlockTime* times, int blocks, int, unsigned long long, c
 
 void launch_stream(Stream, const StreamArguments&, int, cudaStream_t) { work(100000); }
 void launch_l1_read(const float4*, std::size_t, int, int, float*, cudaStream_t) { work(100000); }
+void launch_mix(int, int, const MixArguments& m, int blocks, int, cudaStream_t) {
+  for (int b = 0; b < blocks; ++b) m.units[b] = static_cast<unsigned>(b);
+  work(100000);
+}
+void launch_pieces(bool, float4*, unsigned, unsigned, int, float*, cudaStream_t) { work(100000); }
+void launch_lines(bool, int, uint4*, std::size_t, int, unsigned*, cudaStream_t) { work(100000); }
+void launch_host_chase(const unsigned*, int steps, unsigned long long* out, cudaStream_t) {
+  out[0] = 900ull * static_cast<unsigned>(steps);
+}
+void launch_ping(volatile unsigned* ping, const volatile unsigned*, int rounds, unsigned long long* out, cudaStream_t) {
+  *ping = static_cast<unsigned>(rounds);
+  out[0] = 1800ull * static_cast<unsigned>(rounds);
+}
+void launch_fences(uint4*, unsigned, int rounds, bool, int blocks, unsigned* cycles, cudaStream_t) {
+  std::fill_n(cycles, rounds * blocks, 700u);
+}
 void launch_make_chain(unsigned*, const unsigned*, std::size_t, cudaStream_t) {}
 void launch_chase(const unsigned*, int, int steps, bool, unsigned long long* out, cudaStream_t) {
   out[0] = 540ull * static_cast<unsigned>(steps);

@@ -117,9 +117,15 @@ TEST_F(GpuProbeSuites, DrainTimesEachOperationBesideEachAggressor) {
 
 TEST_F(GpuProbeSuites, MachineHasAllItsParts) {
   const json memory = measure({"--suite", "machine"})["memory"];
-  for (const char* part : {"launch", "bandwidth", "line_latency", "latency"})
+  for (const char* part : {"launch", "bandwidth", "line_latency", "mixes", "pieces", "host", "latency"})
     EXPECT_TRUE(memory.contains(part)) << part;
   EXPECT_DOUBLE_EQ(memory["latency"][0]["ns"], 300);
+  EXPECT_DOUBLE_EQ(memory["host"]["latency_ns"], 900);
+  EXPECT_DOUBLE_EQ(memory["host"]["round_trip_ns"], 1800);
+  for (const json& item : memory["mixes"]) {
+    EXPECT_EQ(item.value("units", json::array()).size(),
+              item.at("cluster") > 1 ? item.at("blocks").get<std::size_t>() : 0);
+  }
 }
 
 TEST_F(GpuProbeSuites, VictimsOfSlowLibrariesAreLaunchedByGraphs) {
