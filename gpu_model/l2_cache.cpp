@@ -92,15 +92,6 @@ void L2Cache::prefetch(LineAddress first, std::uint32_t count) const {
   }
 }
 
-void L2Cache::make_private(bool cache, bool hbm) {
-  if (cache) {
-    own_tags_ = tags_;
-    slices_.resize(2 * slices_.size());
-    fills_.resize(2 * fills_.size());
-  }
-  if (hbm) own_hbm_ = hbm_;
-}
-
 void L2Cache::set_stretch(Stretch stretch) {
   sector_time_ = stretch(full_clock_.sector);
   line_time_ = sector_time_ * kSectorCount[15];
@@ -110,17 +101,6 @@ void L2Cache::set_stretch(Stretch stretch) {
   atomic_sector_time_ = stretch(full_clock_.atomic_sector);
   far_latency_ = stretch(full_clock_.far_latency);
   page_table_.set_stretch(stretch);
-}
-
-HbmStatistics L2Cache::hbm_statistics() const {
-  HbmStatistics sum = hbm_.statistics();
-  if (!own_hbm_) return sum;
-  const HbmStatistics& own = own_hbm_->statistics();
-  sum.read_bytes += own.read_bytes;
-  sum.write_bytes += own.write_bytes;
-  sum.row_hits += own.row_hits;
-  sum.row_misses += own.row_misses;
-  return sum;
 }
 
 L2Tags::Way* L2Cache::find(const L2Tags::Address& address, Place at, bool communication) {

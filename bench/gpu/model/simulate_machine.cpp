@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <fstream>
-#include <numeric>
 #include <random>
 
 #include "cli/system_of.h"
@@ -19,8 +18,8 @@ constexpr std::uint64_t kBase = std::uint64_t{1} << 28;
 constexpr std::uint64_t kTurnBytes = 512 * 16;  // what a block of 512 threads takes of a tensor at a time
 constexpr std::uint32_t kTurnsAtATime = 4;
 constexpr std::uint64_t kMostL2Bytes = std::uint64_t{24} << 20;  // of all tensors
-constexpr std::uint64_t kMostBytes = std::uint64_t{256}
-                                     << 20;  // of a tensor: a quarter of the probe's, to be done sooner
+// Of a tensor: a quarter of the probe's, to be done sooner.
+constexpr std::uint64_t kMostBytes = std::uint64_t{256} << 20;
 
 struct Case {
   std::string level;
@@ -92,10 +91,9 @@ std::vector<Case> cases_of(const Json& probe) {
   for (const Json& item : memory.at("bandwidth")) {
     if (item.at("level") == "L1" || (item.at("level") == "L2" && item.at("tensor_bytes") == 4 << 20)) continue;
     const std::string operation = item.at("operation");
+    const std::uint32_t reads = operation == "triad" ? 2 : 1;
     cases.push_back({.level = item.at("level"),
-                     .reads = operation == "write"   ? 0U
-                              : operation == "triad" ? 2U
-                                                     : 1U,
+                     .reads = operation == "write" ? 0 : reads,
                      .writes = operation == "read" ? 0U : 1U,
                      .blocks = item.at("blocks"),
                      .tensor_bytes = item.at("tensor_bytes"),
