@@ -48,8 +48,7 @@ FileKind kind_of(const std::filesystem::path& file) {
   const Json document = parse_json(read_file(file), file.string());
   if (!document.is_object()) return FileKind::configuration;
   if (document.contains("schema")) return FileKind::trace;
-  const bool varies = document.contains("base") || document.contains("grid") || document.contains("zip");
-  return varies ? FileKind::sweep : FileKind::configuration;
+  return is_sweep(document) ? FileKind::sweep : FileKind::configuration;
 }
 
 std::string workload_name(const RunConfig& config) {

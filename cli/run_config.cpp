@@ -166,7 +166,16 @@ void read_nodes(JsonReader& top, RunConfig& config) {
 }
 }  // namespace
 
+bool is_sweep(const Json& document) {
+  return document.is_object() && (document.contains("base") || document.contains("grid") || document.contains("zip"));
+}
+
 RunConfig read_run_config(const Json& document, const fs::path& file) {
+  if (is_sweep(document)) {
+    throw InputError(
+        file.string(), "",
+        fmt::format("expected a configuration, got a sweep, whose points run by: weft sweep {}", file.string()));
+  }
   JsonReader top(document, file.string());
   // Asked for first, so that a misspelt key is named before what it leaves missing.
   for (const char* key : {"system", "workload", "gpus", "nodes", "scheme", "all_reduce", "host", "private", "beside",

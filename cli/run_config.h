@@ -18,4 +18,7 @@ namespace weft {
 // The same from a document; `file` names it in messages and is where relative paths start from.
 [[nodiscard]] RunConfig read_run_config(const Json& document, const std::filesystem::path& file);
 
+// Whether it is a sweep and no configuration: it has a base, or varies something.
+[[nodiscard]] bool is_sweep(const Json& document);
+
 }  // namespace weft

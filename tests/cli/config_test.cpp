@@ -100,6 +100,20 @@ TEST(RunConfig, NamesTheNearestKey) {
   EXPECT_THAT(error_with({"scheme.bucket_MB=3"}), HasSubstr("the nearest is \"bucket_MiB\""));
 }
 
+TEST(RunConfig, SaysThatASweepIsOne) {
+  EXPECT_THAT(error_with({}, Json::parse(R"({"base": "x.json", "grid": {"gpus": [2, 4]}})")),
+              StartsWith("e.json: expected a configuration, got a sweep, whose points run by: weft sweep"));
+}
+
+// A GPU of fewer units than a board has GPCs for has as many as `gpcs` says, as even as can be.
+TEST(RunConfig, TakesGpcsOfABoardForAllItsUnitsOnly) {
+  EXPECT_EQ(read_with({}).system.gpu.gpc_units.size(), 12U);
+  EXPECT_EQ(read_with({}).system.gpu.gpcs, 12U);
+  const GpuSpec fewer = read_with({"gpu.compute_units=64"}).system.gpu;
+  EXPECT_TRUE(fewer.gpc_units.empty());
+  EXPECT_EQ(fewer.gpcs, 8U);
+}
+
 TEST(RunConfig, RefusesImpossibleNumbersWhereTheyStand) {
   EXPECT_THAT(error_with({"network.link.bandwidth_GBps=-25"}), StartsWith("e.json: /network/link/bandwidth_GBps: "));
   EXPECT_THAT(error_with({"network.link.latency_ns=0"}), StartsWith("e.json: /network/link/latency_ns: "));
