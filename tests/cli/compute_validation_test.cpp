@@ -6,8 +6,7 @@
 #include "cli/programs.h"
 #include "cli/run_config.h"
 #include "cli/system_of.h"
-#include "gpu_model/gpu.h"
-#include "tests/cli/few_units.h"
+#include "gpu_model/kernels_in_a_row.h"
 
 namespace weft {
 namespace {
@@ -21,18 +20,8 @@ void expect_between(const std::string& what, double value, double low, double hi
   EXPECT_LE(value, high) << what;
 }
 
-// Seconds of the last of the kernels, which run one after another.
 double seconds_of_last(const GpuSpec& spec, const std::vector<KernelDemand>& kernels) {
-  Program program;
-  program.priorities = {0};
-  for (const KernelDemand& demand : kernels) program.ops.edit().emplace_back().kernel = demand;
-  GpuWork work;
-  work.program = &program;
-  work.scripts.assign(kernels.size(), nullptr);
-  Gpu gpu(GpuId{0}, spec, work, LinkPorts());
-  run_alone(gpu);
-  const OpTimes& times = gpu.times().back();
-  return to_seconds(gpu.clock().to_time(times.end - times.start));
+  return to_seconds(time_of_last(spec, kernels));
 }
 
 // A product in FP16, two tiles for each unit.
@@ -125,7 +114,8 @@ TEST(ComputeValidation, L2IsReadAtItsRate) {
 TEST(ComputeValidation, L1AnswersWithinItsLatency) {
   for (const auto& [system, measured] : {std::pair("dgx-a100", 37.0), std::pair("hgx-h100", 39.0)}) {
     GpuSpec spec = preset_system(system).gpu;
-    give_units(spec, 1);
+    spec.compute_units = spec.gpcs = 1;
+    spec.gpc_units.clear();
     const auto seconds = [&](std::uint32_t blocks) {
       KernelDemand demand;
       demand.shape.grid = {blocks, 1, 1};

@@ -8,7 +8,6 @@
 #include "network/collective_algorithm.h"
 #include "network/group_rings.h"
 #include "network/protocol.h"
-#include "tests/cli/few_units.h"
 #include "tests/cli/ran_machine.h"
 
 namespace weft {
@@ -161,10 +160,10 @@ TEST(MachineFormula, InSwitchOfSomeGpusMovesTheSizeAndTheirShare) {
 TEST(MachineFormula, InSwitchOverTwoNodesMovesAShareByEachNic) {
   const Json document{{"system", "hgx-h100-cluster"},
                       {"gpus", 16},
+                      {"gpu", {{"compute_units", 24}}},
                       {"workload", {{"collective", "all_reduce"}, {"bytes", kSize}}},
                       {"all_reduce", {{"algorithm", "in_switch"}}}};
-  RunConfig config = read_run_config(document, "test.json");
-  give_units(config.system.gpu, 24);
+  const RunConfig config = read_run_config(document, "test.json");
   const RanMachine ran(config);
   ASSERT_TRUE(ran.finished);
   std::map<std::string, std::int64_t> bytes;  // by GPU, to switches and to NICs
@@ -217,8 +216,8 @@ RunConfig routed_all_reduce(const char* network, std::uint32_t gpus = 8) {
   document["workload"] = {{"collective", "all_reduce"}, {"bytes", 1 << 20}};
   document["switch_reduce"] = nullptr;
   document["network"] = Json::parse(network);
+  document["gpu"]["compute_units"] = 24;
   config.system = read_run_config(document, "test.json").system;
-  give_units(config.system.gpu, 24);
   return config;
 }
 

@@ -16,7 +16,6 @@
 #include "cli/run_config.h"
 #include "cli/scripts.h"
 #include "sim/error.h"
-#include "tests/cli/few_units.h"
 
 namespace weft::testing {
 
@@ -31,10 +30,10 @@ inline RunConfig all_reduce(const std::string& mover, const std::string& algorit
   const Json document{
       {"system", "hgx-h100"},
       {"gpus", kGpus},
+      {"gpu", {{"compute_units", kUnits}}},
       {"workload", {{"collective", "all_reduce"}, {"bytes", kSize}}},
       {"all_reduce", {{"algorithm", algorithm}, {"mover", mover}, {"protocol", "Simple"}, {"registered", registered}}}};
   RunConfig config = read_run_config(document, "test.json");
-  give_units(config.system.gpu, kUnits);
   // As little as can be: what is written soon goes to memory.
   config.system.gpu.hbm.bytes = std::int64_t{4} << 30;
   config.system.gpu.l2.bytes = std::int64_t{config.system.gpu.l2.slices} * config.system.gpu.l2.ways * 128;

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/system_of.h"
-#include "gpu_model/gpu.h"
+#include "gpu_model/kernels_in_a_row.h"
 
 namespace weft {
 namespace {
@@ -27,17 +27,7 @@ KernelDemand streaming(std::uint32_t reads, std::uint32_t writes) {
 
 // Of the second of two equal kernels.
 double seconds_of_second(const GpuSpec& spec, const KernelDemand& demand) {
-  Program program;
-  program.priorities = {0};
-  program.ops.edit().resize(2);
-  for (ProgramOp& op : program.ops.edit()) op.kernel = demand;
-  GpuWork work;
-  work.program = &program;
-  work.scripts = {nullptr, nullptr};
-  Gpu gpu(GpuId{0}, spec, work, LinkPorts());
-  run_alone(gpu);
-  const OpTimes& times = gpu.times().back();
-  return to_seconds(gpu.clock().to_time(times.end - times.start));
+  return to_seconds(time_of_last(spec, {demand, demand}));
 }
 
 // TB/s of a kernel that reads and writes so many arrays, with an L2 full of what the same kernel wrote before.

@@ -11,7 +11,6 @@
 #include "cli/run_config.h"
 #include "cli/scripts.h"
 #include "cli/system_of.h"
-#include "tests/cli/few_units.h"
 
 namespace weft {
 
@@ -20,11 +19,10 @@ inline RunConfig all_reduce(std::int64_t bytes, const std::string& algorithm, st
                             const std::string& protocol = "Simple") {
   const Json document{{"system", "hgx-h100"},
                       {"gpus", gpus},
+                      {"gpu", {{"compute_units", 24}}},
                       {"workload", {{"collective", "all_reduce"}, {"bytes", bytes}}},
                       {"all_reduce", {{"algorithm", algorithm}, {"protocol", protocol}}}};
-  RunConfig config = read_run_config(document, "test.json");
-  give_units(config.system.gpu, 24);
-  return config;
+  return read_run_config(document, "test.json");
 }
 
 // A configuration's machine, and that it ran to its end.

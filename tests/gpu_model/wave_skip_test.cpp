@@ -247,10 +247,16 @@ TEST(WaveSkip, RoundsOfOneWaveThatWaitsForHbm) {
   for (std::uint32_t rounds = 128; rounds <= 1024; rounds += 112) {
     const Program program = one_wave(8, 4, rounds);
     AloneGpu whole(small_gpu(), program);
-    static_cast<void>(whole.run());
+    const Gpu& all = whole.run();
     AloneGpu skipping(small_gpu(), program);
     skipping.skip_waves();
-    static_cast<void>(skipping.run());
+    const Gpu& some = skipping.run();
+    EXPECT_LT(some.statistics().memory_transactions, 0.8 * static_cast<double>(all.statistics().memory_transactions));
+    const HbmStatistics seen = some.l2().hbm_statistics(), expected = all.l2().hbm_statistics();
+    const auto moved = [](const HbmStatistics& h) { return static_cast<double>(h.read_bytes + h.write_bytes); };
+    const GpuProgress& left_out = some.skipped();
+    const auto skipped = static_cast<double>(left_out.hbm_read_bytes + left_out.hbm_write_bytes);
+    EXPECT_NEAR((moved(seen) + skipped) / moved(expected), 1, 0.02) << rounds;
     EXPECT_NEAR(skipping.duration(0) / whole.duration(0), 1, 0.03) << rounds;
     whole_time += whole.duration(0);
     skipping_time += skipping.duration(0);

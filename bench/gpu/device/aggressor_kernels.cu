@@ -1,21 +1,12 @@
 #include "bench/gpu/device/aggressor_kernels.h"
 #include "bench/gpu/device/check.h"
 #include "bench/gpu/device/device_clock.cuh"
+#include "bench/gpu/device/volatile_load.cuh"
 
 namespace weft::gpu_probe {
 namespace {
 
 constexpr unsigned kThreads = 512;  // of the kernels that move; spinning ones take any number
-
-// As NCCL loads: past the L1, and never left out by the compiler.
-__device__ __forceinline__ uint4 load(const uint4* from) {
-  uint4 v;
-  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(from)
-               : "memory");
-  return v;
-}
 
 __device__ __forceinline__ void store(uint4* to, uint4 v) {
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
@@ -104,11 +95,11 @@ __global__ void __maxnreg__(kRegistersAsked) move_kernel(AggressorArguments a) {
     if (leads) stop = load_flag(a.stop);
     uint4 x[kVectors];
 #pragma unroll
-    for (int j = 0; j < kVectors; ++j) x[j] = load(a.source_a + first + at + j * kThreads);
+    for (int j = 0; j < kVectors; ++j) x[j] = load_volatile(a.source_a + first + at + j * kThreads);
     if constexpr (kAdds) {
       uint4 y[kVectors];
 #pragma unroll
-      for (int j = 0; j < kVectors; ++j) y[j] = load(a.source_b + first + at + j * kThreads);
+      for (int j = 0; j < kVectors; ++j) y[j] = load_volatile(a.source_b + first + at + j * kThreads);
 #pragma unroll
       for (int j = 0; j < kVectors; ++j) x[j] = sum(x[j], y[j]);
     }

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "cli/system_of.h"
-#include "gpu_model/gpu.h"
+#include "gpu_model/kernels_in_a_row.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 
@@ -58,17 +58,7 @@ GpuSpec with_units(GpuSpec spec, std::uint32_t units) {
 
 // Of the second of two equal kernels: the first one leaves the L2 as it will be found.
 double seconds_of(const GpuSpec& spec, const KernelDemand& demand) {
-  Program program;
-  program.priorities = {0};
-  program.ops.edit().resize(2);
-  for (ProgramOp& op : program.ops.edit()) op.kernel = demand;
-  GpuWork work;
-  work.program = &program;
-  work.scripts = {nullptr, nullptr};
-  Gpu gpu(GpuId{0}, spec, work, LinkPorts());
-  run_alone(gpu);
-  const OpTimes& times = gpu.times().back();
-  return to_seconds(gpu.clock().to_time(times.end - times.start));
+  return to_seconds(time_of_last(spec, {demand, demand}));
 }
 
 double simulated_GBps(const GpuSpec& whole, const Case& c) {

@@ -1,6 +1,7 @@
 // Loads and stores of memory of the host, as a collective's LL protocol does them, and fences.
 #include "bench/gpu/device/check.h"
 #include "bench/gpu/device/device_clock.cuh"
+#include "bench/gpu/device/volatile_load.cuh"
 #include "bench/gpu/suites/host_kernels.h"
 
 namespace weft::gpu_probe {
@@ -8,14 +9,6 @@ namespace {
 
 constexpr unsigned kThreads = 512;
 
-__device__ __forceinline__ uint4 load_volatile(const uint4* from) {
-  uint4 v;
-  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(from)
-               : "memory");
-  return v;
-}
 __device__ __forceinline__ void store_volatile(uint4* to, uint4 v) {
   asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
                : "memory");

@@ -1,5 +1,6 @@
 // Loads and stores in any proportion, from chosen units, and pieces of memory in random order.
 #include "bench/gpu/device/check.h"
+#include "bench/gpu/device/cluster_launch.h"
 #include "bench/gpu/device/device_clock.cuh"
 #include "bench/gpu/suites/machine_kernels.h"
 
@@ -8,7 +9,6 @@ namespace {
 
 constexpr unsigned kThreads = 1024;
 constexpr int kUnroll = 2;
-constexpr int kSharedBytes = 200 << 10;  // a block for a unit
 
 template <int kReads, int kWrites>
 __global__ void __launch_bounds__(kThreads) mix_kernel(MixArguments m) {
@@ -108,23 +108,7 @@ __global__ void __launch_bounds__(kThreads)
 
 void launch_mix(int reads, int writes, const MixArguments& arguments, int blocks, int cluster, cudaStream_t stream) {
   const MixKernel kernel = kernel_of(reads, writes);
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
-        "dynamic shared memory of mix_kernel");
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-        "clusters of more than 8 blocks");
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = static_cast<unsigned>(cluster);
-  attribute.val.clusterDim.y = 1;
-  attribute.val.clusterDim.z = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(static_cast<unsigned>(blocks));
-  config.blockDim = dim3(kThreads);
-  config.dynamicSmemBytes = kSharedBytes;
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = cluster > 1 ? 1 : 0;
-  check(cudaLaunchKernelEx(&config, kernel, arguments), "mix_kernel");
+  launch_on_units(kernel, "mix_kernel", blocks, kThreads, cluster, stream, arguments);
 }
 
 void launch_pieces(bool writes, float4* data, unsigned vector_bits, unsigned piece_bits, int blocks, float* sink,
