@@ -196,6 +196,7 @@ Machine::QuietMoment Machine::run_until_quiet(const ProgramPlace& from, std::uin
                                               const std::function<bool(const std::vector<std::uint32_t>&)>& apart) {
   Conductor conductor({fabric_ ? fabric_->window() : system_.network.link.latency, threads, false});
   add_to(conductor);
+  running_ = &conductor;
   std::optional<QuietMoment> reached;
   bool all_at_once = false;
   std::vector<std::uint32_t> ended;                   // by then, since `from`
@@ -230,7 +231,14 @@ Machine::QuietMoment Machine::run_until_quiet(const ProgramPlace& from, std::uin
     return false;
   };
   end_ = conductor.run_until(look).end;
+  running_ = nullptr;
   return reached ? *reached : QuietMoment{from, gpus_.front()->l2()};
+}
+
+Time Machine::timed_left() const {
+  Time left = Time::max();
+  for (const auto& gpu : gpus_) left = std::min(left, gpu->timed_left());
+  return left;
 }
 
 void Machine::run_until_asleep(std::uint32_t threads) {

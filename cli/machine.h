@@ -51,6 +51,8 @@ class Machine {
   QuietMoment run_until_quiet(const ProgramPlace& from, std::uint32_t threads,
                               const std::function<void(Time)>& between = {},
                               const std::function<bool(const std::vector<std::uint32_t>&)>& apart = {});
+  // Called by `between` for GPUs that it gave something to do.
+  void changed(std::size_t gpu) { running_->changed(*gpus_[gpu]); }
   // The same, until all sleep.
   void run_until_asleep(std::uint32_t threads);
 
@@ -71,6 +73,8 @@ class Machine {
   [[nodiscard]] std::uint32_t gpus_per_node() const {
     return system_.network.cluster ? system_.network.cluster->gpus_per_node : 0;
   }
+  // Until the first kernel ends that only takes its time (GpuWork::kinds); the longest time: none does.
+  [[nodiscard]] Time timed_left() const;
   // The GPU that is simulated for it.
   [[nodiscard]] std::uint32_t stands_for(std::uint32_t gpu) const {
     return gpu % static_cast<std::uint32_t>(gpus_.size());
@@ -116,6 +120,7 @@ class Machine {
   std::vector<std::unique_ptr<Gpu>> gpus_;
   std::vector<std::unique_ptr<Switch>> switches_;
   Time end_;
+  Conductor* running_ = nullptr;  // while it does until all are quiet
 };
 
 // In the order of Machine::links().

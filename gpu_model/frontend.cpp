@@ -104,7 +104,7 @@ std::optional<SubCycle> Frontend::first_step() const {
 
 bool Frontend::waits_done(const ProgramOp& op) const {
   return std::all_of(op.waits.begin(), op.waits.end(), [&](OpId wait) {
-    return program_->ops[wait.value].kind == ProgramOpKind::host_wait || times_[wait.value].end >= 0;
+    return program_->ops[wait.value].kind == ProgramOpKind::host_wait || times_[awaited(wait).value].end >= 0;
   });
 }
 
@@ -119,6 +119,9 @@ bool Frontend::may_issue(std::size_t op) const {
 }
 
 std::optional<Frontend::Issue> Frontend::step(SubCycle now) {
+  for (const RepeatedOps& ops : left_out_) {
+    if (ops.contains(OpId{static_cast<std::uint32_t>(next_)})) next_ = ops.first.value + ops.count;
+  }
   if (next_ == program_->ops.size()) return std::nullopt;
   const ProgramOp& op = program_->ops[next_];
   Issue issue;
@@ -140,7 +143,9 @@ std::optional<Frontend::Issue> Frontend::step(SubCycle now) {
   return issue;
 }
 
-bool Frontend::arrived(OpId op) { return --missing_[op.value] == 0; }
+bool Frontend::arrived(OpId op) {
+  return times_[op.value].end < 0 && --missing_[op.value] == 0;  // else it is left out
+}
 
 bool Frontend::completed(OpId op, SubCycle now, std::vector<OpId>& ready) {
   times_[op.value].end = now;
@@ -148,12 +153,56 @@ bool Frontend::completed(OpId op, SubCycle now, std::vector<OpId>& ready) {
   note_end(op.value);
   if (is_launch(op.value)) --queued_[program_->ops[op.value].stream.value];
   for (std::uint32_t i = first_dependent_[op.value]; i < first_dependent_[op.value + 1]; ++i) {
-    times_[dependents_[i].value].unblocked = now;
-    if (--missing_[dependents_[i].value] == 0) ready.push_back(dependents_[i]);
+    ended_before(dependents_[i], now, ready);
   }
+  for (const auto& [before, behind] : instead_) {
+    if (before == op) ended_before(behind, now, ready);
+  }
+  return host_goes_on();
+}
+
+// One of those that `op` waits for.
+void Frontend::ended_before(OpId op, SubCycle now, std::vector<OpId>& ready) {
+  if (times_[op.value].end >= 0) return;  // it is left out
+  times_[op.value].unblocked = now;
+  if (--missing_[op.value] == 0) ready.push_back(op);
+}
+
+bool Frontend::host_goes_on() {
   if (!host_waits_ || !may_issue(next_)) return false;
   host_waits_ = false;
   return true;
+}
+
+OpId Frontend::awaited(OpId op) const {
+  for (const RepeatedOps& ops : left_out_) {
+    if (ops.contains(op)) return OpId{op.value - ops.count};
+  }
+  return op;
+}
+
+bool Frontend::leave_out(const RepeatedOps& ops, std::vector<OpId>& ready) {
+  left_out_.push_back(ops);
+  const std::uint32_t end = ops.first.value + ops.count;
+  for (std::uint32_t i = ops.first.value; i < end; ++i) {
+    WEFT_CHECK(missing_[i] > 0 && program_->ops[i].kind != ProgramOpKind::host_wait, "it has not begun");
+    times_[i] = times_[ops.like.value + (i - ops.first.value) % ops.period];
+    --left_;
+    note_end(i);
+    if (i < next_ && is_launch(i)) --queued_[program_->ops[i].stream.value];
+  }
+  for (std::uint32_t i = ops.first.value; i < end; ++i) {
+    const OpId before = awaited(OpId{i});
+    for (std::uint32_t d = first_dependent_[i]; d < first_dependent_[i + 1]; ++d) {
+      if (times_[dependents_[d].value].end >= 0) continue;  // it is left out, too
+      if (times_[before.value].end >= 0) {
+        ended_before(dependents_[d], times_[before.value].end, ready);
+      } else {
+        instead_.emplace_back(before, dependents_[d]);
+      }
+    }
+  }
+  return host_goes_on();
 }
 
 }  // namespace weft

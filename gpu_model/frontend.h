@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "gpu_model/clock_domain.h"
@@ -41,6 +42,15 @@ struct HostState {
                                                      program.ops[op].stream != program.ops[from.first.value].stream));
 }
 
+// Operations that are as those of the `period` that begins at `like`, over and over: `count` of them from `first` on.
+struct RepeatedOps {
+  OpId first;
+  std::uint32_t count = 0;
+  OpId like;
+  std::uint32_t period = 1;
+  [[nodiscard]] bool contains(OpId op) const { return op >= first && op.value < first.value + count; }
+};
+
 class Frontend {
  public:
   // GPUs of one process share a host thread that issues their collectives one after another. `from`: null, from the
@@ -66,6 +76,12 @@ class Frontend {
   bool arrived(OpId op);
   // The op has ended: appends to `ready` what may start now. True when the host goes on, which waited for it.
   bool completed(OpId op, SubCycle now, std::vector<OpId>& ready);
+
+  // They count as ended, each with the times of the one like it. Who would wait for one of them waits for the one
+  // `count` before it. None has become ready yet; once a run of operations that repeat. The rest as of completed().
+  bool leave_out(const RepeatedOps& ops, std::vector<OpId>& ready);
+  // Nothing holds it back: it has begun, or is about to.
+  [[nodiscard]] bool has_been_ready(OpId op) const { return missing_[op.value] == 0; }
 
   // How long the host takes until it issues an operation after the one before.
   [[nodiscard]] SubCycle delay_before(std::size_t op) const;
@@ -111,6 +127,13 @@ class Frontend {
   std::uint32_t first_open_ = 0;  // the first operation that has not ended
   std::uint32_t ended_to_ = 0;    // behind the last one that has
   std::uint32_t ended_ = 0;       // how many have, waits of the host among them
+  std::vector<RepeatedOps> left_out_;
+  std::vector<std::pair<OpId, OpId>> instead_;  // who waits for the first of these instead of one that is left out
+
+  // Itself, or who is waited for instead.
+  [[nodiscard]] OpId awaited(OpId op) const;
+  void ended_before(OpId op, SubCycle now, std::vector<OpId>& ready);
+  [[nodiscard]] bool host_goes_on();
 
   void note_end(std::uint32_t op);
 };

@@ -42,8 +42,8 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
       ledgers_(work.program->ops.size() + work.residents.size()),
       parts_left_(work.program->ops.size() + work.residents.size(), 0),
       residents_(work.residents.size()) {
-  first_acknowledgement_.fill(kNoAcknowledgement);
-  if (id.value >= HbmOverTime::kMostGpus) bin_end_ = std::numeric_limits<std::int64_t>::max();  // it has no bins
+  acknowledgements_.first.fill(kNoAcknowledgement);
+  if (id.value >= HbmOverTime::kMostGpus) binned_.end = std::numeric_limits<std::int64_t>::max();  // it has no bins
   const SubCycle slice_time = cycles(static_cast<double>(kLineBytes) / spec.l2.bytes_per_cycle);
   response_latency_ = hit_latency(spec) - request_latency_ - slice_time;
   WEFT_CHECK(response_latency_ > 0, "the latency of an L2 hit is below its service time");
@@ -59,9 +59,9 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   for (std::uint32_t u = 0; u < spec.compute_units; ++u) {
     units_.emplace_back(unit, spec.l2.tlb, schedulers, cycles(std::int64_t{spec.grain}), line_time, store_time);
   }
-  unit_order_ = units_in_order(spec);
-  for (std::uint32_t gpc = 0; gpc <= spec.gpcs; ++gpc) gpc_units_.push_back(first_unit_of_gpc(spec, gpc));
-  for (std::uint32_t gpc = 0; gpc < spec.gpcs; ++gpc) gpc_of_.resize(gpc_units_[gpc + 1], gpc);
+  order_.units = units_in_order(spec);
+  for (std::uint32_t gpc = 0; gpc <= spec.gpcs; ++gpc) order_.gpc_units.push_back(first_unit_of_gpc(spec, gpc));
+  for (std::uint32_t gpc = 0; gpc < spec.gpcs; ++gpc) order_.gpc_of.resize(order_.gpc_units[gpc + 1], gpc);
   for (std::uint32_t u = spec.compute_units / 2; u < spec.compute_units; ++u) units_[u].partition = 1;
   for (Unit& u : units_) {
     u.to_links = request_latency_;
@@ -119,9 +119,9 @@ void Gpu::advance(Time until) {
   const std::int64_t end = tick_at_or_after(clock_.to_subcycles(until));
   if (id_.value < HbmOverTime::kMostGpus || power_) {
     for (std::int64_t tick = wheel_.next(); tick < end; tick = wheel_.next()) {
-      if (tick >= bin_end_) next_bin(tick);
+      if (tick >= binned_.end) next_bin(tick);
       if (power_ && tick >= power_->window_end()) power_->next_window(*this, tick);
-      run_events(std::min({bin_end_, power_ ? power_->window_end() : end, end}));
+      run_events(std::min({binned_.end, power_ ? power_->window_end() : end, end}));
     }
   }
   run_events(end);
@@ -222,7 +222,7 @@ void Gpu::handle(const GpuEvent& event) {
       send_chunks();
       return;
     case EventKind::flush_acknowledge:
-      acknowledgements_[event.agent].timer_runs = false;
+      acknowledgements_.all[event.agent].timer_runs = false;
       flush_acknowledge(event.agent, now());
       forget_acknowledgement(event.agent);
       return;
@@ -251,6 +251,9 @@ void Gpu::handle(const GpuEvent& event) {
     case EventKind::op_ends:
       --control_due_;
       end_op(event.agent);
+      return;
+    case EventKind::timed_ends:
+      end_timed();
       return;
   }
 }

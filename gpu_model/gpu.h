@@ -2,7 +2,6 @@
 // links, at the grain of 128 B memory transactions. All of it is one chip of the engine and one event queue.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <unordered_map>
 #include <vector>
@@ -51,31 +50,39 @@ class Gpu final : public Chip {
   [[nodiscard]] double skip_variance() const { return skip_variance_; }
   // Where it is in its program if nothing runs. None: something does, or what has ended is no such place.
   [[nodiscard]] std::optional<ProgramPlace> quiet() const;
-  // Collectives have the GPU for themselves, nothing of the host is due, and all of their warps are in the middle of
-  // phases whose rounds need no more flags: `found` has them. False: not so.
+  // Collectives have the GPU for themselves, nothing of the host is due, and all of their warps are in phases whose
+  // rounds need no more flags: `found` has them.
   [[nodiscard]] bool paced(std::vector<PacedWarps>& found) const;
   // Between two windows: the agent goes on by so many rounds that are left out; and so much time for all of them.
   void leave_out(std::uint32_t agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);
   void leave_out(SubCycle time);
-  // Nothing of the host is due, and all that runs are collectives and kernels in the middle: how far the collectives
-  // are. False: not so. Whether lines of collectives are under way. And how far the kernels are.
+  // Nothing of the host is due, and all that runs are collectives and kernels in the middle: how far collectives are.
+  // Whether lines of collectives are under way. How far kernels are.
   [[nodiscard]] bool stepping(std::vector<CollectiveSteps>& found) const;
   [[nodiscard]] bool collectives_move() const;
   [[nodiscard]] bool working(std::vector<KernelWork>& found) const;
   void note_rounds();  // how fast each block goes is counted from here on
   double share_rounds(std::uint32_t slot, double rounds);
-  // Between two windows: the kernel goes on by so many rounds of the blocks that run, as they were shared; by blocks.
+  // Between two windows: the kernel goes on by so many rounds of the blocks that run, as shared; by blocks.
   void leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time);
   void leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks);
   [[nodiscard]] PhaseRepeats repeats(std::uint32_t agent, std::uint64_t most) const;
-  // Between two windows: the agent goes on by `turns` of them, being where it is in the phase that it comes to. With
-  // `elsewhere`, the L2 is given what they touch.
+  // Between two windows: the agent goes on by `turns` of them. With `elsewhere`, the L2 is given what they touch.
   void leave_out_turns(std::uint32_t agent, PhaseRepeats& repeats, std::uint64_t turns,
                        const TouchElsewhere& elsewhere);
   // In what was left out, the flag has counted so much further, and who waits for it does so for as much more.
   void count_left_out(std::uint32_t flag, std::uint32_t by);
   void move_left_out(std::uint64_t remote_lines) { remote_left_out_ += remote_lines; }
-  // Lines that another GPU's agents touched in what was left out.
+  // Between two windows: operations are left out, which move so much; seconds of units that communicate.
+  void leave_out(const RepeatedOps& ops, const GpuProgress& moved, double communicating);
+  // gpu_timed.cpp: kernels of GpuWork::kinds, also those that run; which run without a time; when the first will end.
+  // come_to() before: one that sleeps does not know the time.
+  void come_to(Time now);
+  void set_duration(std::uint32_t kind, SubCycle lasts);
+  [[nodiscard]] std::vector<OpId> untimed() const;
+  [[nodiscard]] Time timed_left() const;
+  [[nodiscard]] const Frontend& frontend() const { return frontend_; }
+  // Lines that another GPU's agents touched there.
   void touch(const L2Cache::Lines& lines, bool stored);
   // Loads and stores of lines of other GPUs, simulated and left out.
   [[nodiscard]] std::uint64_t remote_lines() const { return remote_loads_ + remote_stores_; }
@@ -118,6 +125,10 @@ class Gpu final : public Chip {
   [[nodiscard]] std::uint32_t engine_unit(Executor executor, std::uint64_t block) const;
   [[nodiscard]] std::uint32_t nic_unit() const { return spec_.compute_units + 1; }
   void end_op(std::uint32_t kernel);
+  void go_on(bool host);
+  void start_timed(std::uint32_t slot, std::uint32_t kind);
+  void expect_timed(const TimedKernel& kernel);
+  void end_timed();
   void dispatch(std::uint32_t kernel);
   void dispatch_on(std::uint32_t unit, const Block& left);  // gpu_places.cpp
   [[nodiscard]] bool ends_with_neighbour(const Block& block) const;
@@ -128,7 +139,7 @@ class Gpu final : public Chip {
   void remote_stores_done(std::uint32_t count, SubCycle when);
   void account_unit(std::uint32_t unit);
 
-  // gpu_residents.cpp: blocks that stay beside all operations; their numbers follow those of operations
+  // gpu_residents.cpp: blocks that stay beside all operations, numbered behind these
   [[nodiscard]] bool is_resident(OpId op) const { return op.value >= work_.program->ops.size(); }
   void start_residents();
   bool resident_stays(const Agent& agent);
@@ -243,8 +254,7 @@ class Gpu final : public Chip {
   std::uint32_t private_units_ = 0;       // the first of them; 0: none
   std::optional<GpuPower> power_;
 
-  // Compute units, then the copy engine of the host link, the NIC's DMA, copy engines between GPUs, the endpoint
-  // engine, private compute units of communication.
+  // Compute units, then engines: of the host link, the NIC, between GPUs, endpoint; private units of communication.
   std::vector<Unit> units_;
   std::vector<Agent> agents_;
   std::vector<std::uint32_t> free_agents_, free_blocks_, free_running_, free_packets_;
@@ -252,24 +262,20 @@ class Gpu final : public Chip {
   std::vector<Block> left_;  // that are through and keep their places until their neighbours are
   std::vector<RunningKernel> running_;
   std::vector<std::uint32_t> active_;  // kernels with blocks to place, by priority and age
+  std::vector<TimedKernel> timed_;
+  std::vector<SubCycle> durations_;  // of them by kind, -1: not known
   std::vector<Flag> flags_;
   std::vector<KernelLedger> ledgers_;
   std::vector<Packet> packets_;
-  std::vector<Acknowledgement> acknowledgements_;  // that are being collected, and free places
-  std::array<std::uint32_t, kAcknowledgementHashes> first_acknowledgement_;
-  std::uint32_t free_acknowledgement_ = kNoAcknowledgement;
+  Acknowledgements acknowledgements_;
   std::vector<OpId> ready_;
   std::vector<std::uint32_t> pushing_;   // kernels that push sums
   std::vector<std::uint32_t> flushing_;  // kernels at their end that wait for stores to other GPUs, in order
   std::uint64_t remote_stores_ = 0, remote_loads_ = 0;  // issued so far, in lines
   std::uint64_t remote_acknowledged_ = 0, remote_left_out_ = 0;
-  std::uint32_t control_due_ = 0;               // events of the host and of operations
-  std::uint32_t starting_ = 0;                  // operations that nothing holds back, and that have not started
-  std::vector<std::uint32_t> unit_order_;       // in which equals get blocks
-  std::uint32_t next_unit_ = 0, next_gpc_ = 0;  // places in the order
-  std::vector<std::uint32_t> gpc_units_;        // first unit of each GPC, and the end
-  std::vector<std::uint32_t> gpc_of_;           // by compute unit
-  std::vector<std::uint32_t> cluster_units_;    // of the cluster being placed
+  std::uint32_t control_due_ = 0;  // events of the host and of operations
+  std::uint32_t starting_ = 0;     // operations that nothing holds back, and that have not started
+  UnitOrder order_;
   std::uint32_t agents_placed_ = 0, launches_ = 0;
   std::uint32_t collectives_ = 0;  // and kernels that push: started or about to be, until they end
   Time collective_notice_;         // at least this long from being ready to the first message
@@ -280,20 +286,15 @@ class Gpu final : public Chip {
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
   std::vector<ResidentTraffic> residents_;
-  std::optional<WaveSkip> waves_;       // of the kernel that runs by itself: whole waves,
-  std::optional<WaveSkip> rounds_;      // and rounds of those that run
-  std::uint64_t rounds_done_ = 0;       // since it does
-  std::uint64_t rounds_of_block_ = 0;   // counted at its end, where rounds compute nothing
-  std::uint64_t block_changes_ = 0;     // blocks begun and ended, at the last mark of rounds
-  std::vector<RoundRate> round_rates_;  // by agent
+  std::optional<WaveSkip> waves_, rounds_;  // of the kernel that runs by itself: whole ones, and rounds of blocks
+  std::uint64_t rounds_done_ = 0, rounds_of_block_ = 0;  // since; the latter at a block's end, if they compute nothing
+  std::uint64_t block_changes_ = 0;                      // blocks begun and ended, at the last mark of rounds
+  std::vector<RoundRate> round_rates_;                   // by agent
   GpuProgress skipped_;
   double skip_variance_ = 0;
-  HbmOverTime over_time_;  // but for the bin that is open
-  HbmBytes before_bin_;
-  std::int64_t bin_ = 0, bin_end_ = 0;  // that is open; tick
+  BinnedHbm binned_;
 };
 
-// Runs one GPU by itself, without engine or links, until nothing is left for it to do.
-void run_alone(Gpu& gpu);
+void run_alone(Gpu& gpu);  // without engine or links, until nothing is left for it to do
 
 }  // namespace weft

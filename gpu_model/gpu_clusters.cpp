@@ -7,22 +7,23 @@ namespace weft {
 bool Gpu::place_cluster(std::uint32_t slot, std::uint32_t gpc) {
   const std::uint32_t wanted = running_[slot].cluster_blocks;
   const BlockNeeds needs = running_[slot].needs;
-  cluster_units_.clear();
-  for (bool found = true; found && cluster_units_.size() < wanted;) {
+  order_.of_cluster.clear();
+  for (bool found = true; found && order_.of_cluster.size() < wanted;) {
     found = false;
-    for (std::uint32_t u = gpc_units_[gpc]; u < gpc_units_[gpc + 1] && cluster_units_.size() < wanted; ++u) {
+    for (std::uint32_t u = order_.gpc_units[gpc]; u < order_.gpc_units[gpc + 1] && order_.of_cluster.size() < wanted;
+         ++u) {
       if (!units_[u].slots.fits(needs)) {
         if (units_[u].communication_blocks > 0) ledgers_[running_[slot].op.value].displaced = true;
         continue;
       }
       units_[u].slots.take(needs);
-      cluster_units_.push_back(u);
+      order_.of_cluster.push_back(u);
       found = true;
     }
   }
-  for (const std::uint32_t u : cluster_units_) units_[u].slots.release(needs);
-  if (cluster_units_.size() < wanted) return false;
-  for (const std::uint32_t u : cluster_units_) place_block(slot, u);
+  for (const std::uint32_t u : order_.of_cluster) units_[u].slots.release(needs);
+  if (order_.of_cluster.size() < wanted) return false;
+  for (const std::uint32_t u : order_.of_cluster) place_block(slot, u);
   return true;
 }
 
@@ -32,8 +33,8 @@ void Gpu::dispatch_clusters(std::uint32_t slot) {
   for (bool placed = true; placed && kernel.has_to_place();) {
     placed = false;
     for (std::uint32_t i = 0; i < spec_.gpcs && kernel.has_to_place(); ++i) {
-      const std::uint32_t gpc = next_gpc_;
-      next_gpc_ = next_gpc_ + 1 == spec_.gpcs ? 0 : next_gpc_ + 1;
+      const std::uint32_t gpc = order_.next_gpc;
+      order_.next_gpc = order_.next_gpc + 1 == spec_.gpcs ? 0 : order_.next_gpc + 1;
       placed = place_cluster(slot, gpc) || placed;
     }
   }

@@ -33,7 +33,8 @@ bool Gpu::settled() const {
   return std::all_of(active_.begin(), active_.end(), [this](std::uint32_t slot) {
     const RunningKernel& kernel = running_[slot];
     // What a kernel pushes meets what others do: nothing of that is left out.
-    return kernel.communication || (kernel.program && kernel.pushed == nullptr && kernel.blocks_done < kernel.blocks);
+    return kernel.communication || kernel.timed ||
+           (kernel.program && kernel.pushed == nullptr && kernel.blocks_done < kernel.blocks);
   });
 }
 
@@ -43,7 +44,7 @@ bool Gpu::working(std::vector<KernelWork>& found) const {
   const std::size_t first = found.size();
   for (const std::uint32_t slot : active_) {
     const RunningKernel& kernel = running_[slot];
-    if (kernel.communication) continue;
+    if (kernel.communication || kernel.timed) continue;
     const std::uint64_t resident = kernel.begun() - kernel.blocks_done;
     KernelWork work{.slot = slot, .sequence = kernel.sequence};
     work.rounds = kernel.program->phase(0, 0).rounds;

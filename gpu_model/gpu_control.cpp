@@ -82,7 +82,8 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   kernel.sequence = launches_++;
   if (described != nullptr) kernel.priority = frontend_.program().priorities[described->stream.value];
   const SubCycle lasts = lasts_of(op);
-  if (script == nullptr && lasts > 0) {
+  const std::uint32_t kind = script == nullptr && work_.kinds != nullptr ? (*work_.kinds)[op.value] : 0;
+  if (script == nullptr && (lasts > 0 || kind > 0)) {
     kernel.blocks = 0;
   } else if (script == nullptr) {
     kernel.pushed = pushed_by(op);
@@ -107,6 +108,10 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
                                                         : running_[a].sequence < running_[b].sequence;
   };
   active_.insert(std::upper_bound(active_.begin(), active_.end(), slot, before), slot);
+  if (kind > 0) {
+    start_timed(slot, kind);
+    return;
+  }
   if (kernel.blocks == 0) {
     push_control(now() + lasts, GpuEvent{.kind = EventKind::op_ends, .agent = slot});
     return;
@@ -124,10 +129,14 @@ void Gpu::end_op(std::uint32_t slot) {
   if (--parts_left_[op.value] > 0 || is_resident(op)) return;
   if (running_[slot].communication || running_[slot].pushed != nullptr) --collectives_;
   ready_.clear();
-  if (frontend_.completed(op, now() + skipped_.at, ready_)) {
-    // The host polls: it sees the end one way later, as it takes a launch to get here.
+  go_on(frontend_.completed(op, now() + skipped_.at, ready_));
+}
+
+// What has become ready starts, and so does the host.
+void Gpu::go_on(bool host) {
+  // The host polls: it sees the end one way later, as it takes a launch to get here.
+  if (host)
     push_control(now() + clock_.to_subcycles(spec_.launch.host_to_device), GpuEvent{.kind = EventKind::host_step});
-  }
   for (const OpId next : ready_) make_ready(next);
   stop_residents_if_done();
 }
@@ -145,13 +154,13 @@ void Gpu::dispatch(std::uint32_t slot) {
     while (kernel.has_to_place()) place_block(slot, engine_unit(kernel.executor, kernel.next_block));
     return;
   }
-  if (!spec_.gpc_units.empty()) next_unit_ = 0;  // what is free decides, not who came last
+  if (!spec_.gpc_units.empty()) order_.next_unit = 0;  // what is free decides, not who came last
   std::vector<std::uint32_t> room;
   for (std::uint32_t u = 0; u < spec_.compute_units; ++u) room.push_back(units_[u].slots.room(kernel.needs));
   for (std::uint32_t most = std::ranges::max(room); most > 0 && kernel.has_to_place(); --most) {
     for (std::uint32_t i = 0; i < spec_.compute_units && kernel.has_to_place(); ++i) {
-      const std::uint32_t unit = unit_order_[next_unit_];
-      next_unit_ = next_unit_ + 1 == spec_.compute_units ? 0 : next_unit_ + 1;
+      const std::uint32_t unit = order_.units[order_.next_unit];
+      order_.next_unit = order_.next_unit + 1 == spec_.compute_units ? 0 : order_.next_unit + 1;
       if (room[unit] != most) continue;
       place_block(slot, unit);
       --room[unit];

@@ -142,7 +142,7 @@ void Gpu::send_reply(const Packet& request, PacketKind kind, std::uint16_t bundl
 void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) {
   const std::uint32_t place = acknowledgement_of(std::uint32_t{write.source} * kCollectorsPerSource +
                                                  (write.agent * 7U + bundle) % kCollectorsPerSource);
-  Acknowledgement& collected = acknowledgements_[place];
+  Acknowledgement& collected = acknowledgements_.all[place];
   const bool other =
       collected.packet.agent != write.agent || collected.packet.entry != write.entry || collected.bundle != bundle;
   if (collected.packet.count > 0 && other) flush_acknowledge(place, when);
@@ -165,18 +165,18 @@ void Gpu::acknowledge(const Packet& write, std::uint16_t bundle, SubCycle when) 
 
 // The place where a collector's writes are counted: a GPU of thousands hears from few at a time.
 std::uint32_t Gpu::acknowledgement_of(std::uint32_t collector) {
-  std::uint32_t& first = first_acknowledgement_[collector % kAcknowledgementHashes];
-  for (std::uint32_t at = first; at != kNoAcknowledgement; at = acknowledgements_[at].next) {
-    if (acknowledgements_[at].collector == collector) return at;
+  std::uint32_t& first = acknowledgements_.first[collector % kAcknowledgementHashes];
+  for (std::uint32_t at = first; at != kNoAcknowledgement; at = acknowledgements_.all[at].next) {
+    if (acknowledgements_.all[at].collector == collector) return at;
   }
-  std::uint32_t place = free_acknowledgement_;
+  std::uint32_t place = acknowledgements_.free;
   if (place == kNoAcknowledgement) {
-    place = static_cast<std::uint32_t>(acknowledgements_.size());
-    acknowledgements_.emplace_back();
+    place = static_cast<std::uint32_t>(acknowledgements_.all.size());
+    acknowledgements_.all.emplace_back();
   } else {
-    free_acknowledgement_ = acknowledgements_[place].next;
+    acknowledgements_.free = acknowledgements_.all[place].next;
   }
-  Acknowledgement& fresh = acknowledgements_[place];
+  Acknowledgement& fresh = acknowledgements_.all[place];
   fresh.packet.count = 0;
   fresh.collector = collector;
   fresh.next = first;
@@ -185,17 +185,17 @@ std::uint32_t Gpu::acknowledgement_of(std::uint32_t collector) {
 }
 
 void Gpu::forget_acknowledgement(std::uint32_t place) {
-  Acknowledgement& gone = acknowledgements_[place];
-  std::uint32_t* link = &first_acknowledgement_[gone.collector % kAcknowledgementHashes];
-  while (*link != place) link = &acknowledgements_[*link].next;
+  Acknowledgement& gone = acknowledgements_.all[place];
+  std::uint32_t* link = &acknowledgements_.first[gone.collector % kAcknowledgementHashes];
+  while (*link != place) link = &acknowledgements_.all[*link].next;
   *link = gone.next;
-  gone.next = free_acknowledgement_;
-  free_acknowledgement_ = place;
+  gone.next = acknowledgements_.free;
+  acknowledgements_.free = place;
 }
 
 // They cross from L2 to the link ports like any answer.
 void Gpu::flush_acknowledge(std::uint32_t place, SubCycle when) {
-  Acknowledgement& collected = acknowledgements_[place];
+  Acknowledgement& collected = acknowledgements_.all[place];
   if (collected.packet.count > 0) {
     push(std::max(when, now()) + response_latency_,
          GpuEvent{.kind = EventKind::egress_reply, .gpu = collected.bundle, .agent = keep(collected.packet)});

@@ -6,17 +6,17 @@
 namespace weft {
 
 void Gpu::next_bin(std::int64_t tick) {
-  add_open_bin(over_time_);
-  before_bin_ = hbm_bytes();
-  bin_ = clock_.to_time(cycles(tick)) / kShortestTimeBin;
-  bin_end_ = std::max(tick + 1, tick_at_or_after(clock_.to_subcycles(kShortestTimeBin * (bin_ + 1))));
+  add_open_bin(binned_.over_time);
+  binned_.before = hbm_bytes();
+  binned_.bin = clock_.to_time(cycles(tick)) / kShortestTimeBin;
+  binned_.end = std::max(tick + 1, tick_at_or_after(clock_.to_subcycles(kShortestTimeBin * (binned_.bin + 1))));
 }
 
 void Gpu::add_open_bin(HbmOverTime& over_time) const {
   const HbmBytes now = hbm_bytes();
-  over_time.read.add(bin_, now.read - before_bin_.read);
-  over_time.written.add(bin_, now.written - before_bin_.written);
-  over_time.communication.add(bin_, now.communication - before_bin_.communication);
+  over_time.read.add(binned_.bin, now.read - binned_.before.read);
+  over_time.written.add(binned_.bin, now.written - binned_.before.written);
+  over_time.communication.add(binned_.bin, now.communication - binned_.before.communication);
 }
 
 HbmBytes Gpu::hbm_bytes() const {
@@ -26,7 +26,7 @@ HbmBytes Gpu::hbm_bytes() const {
 }
 
 HbmOverTime Gpu::hbm_over_time() const {
-  HbmOverTime all = over_time_;
+  HbmOverTime all = binned_.over_time;
   add_open_bin(all);
   return all;
 }

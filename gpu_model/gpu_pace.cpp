@@ -42,7 +42,7 @@ bool counts_lines(const Phase& phase) {
 bool Gpu::only_collectives() const {
   if (control_due_ > 0 || active_.empty() || !flushing_.empty() || work_.values != nullptr) return false;
   return std::all_of(active_.begin(), active_.end(), [this](std::uint32_t slot) {
-    return running_[slot].communication && !running_[slot].has_to_place();
+    return running_[slot].timed || (running_[slot].communication && !running_[slot].has_to_place());
   });
 }
 
@@ -76,6 +76,7 @@ void Gpu::count_left_out(const L2Cache::Touched& moved) {
 
 void Gpu::leave_out(SubCycle time) {
   skipped_.at += time;
+  for (const TimedKernel& kernel : timed_) expect_timed(kernel);
   const double seconds = to_seconds(clock_.to_time(time));
   for (const Unit& unit : units_) {
     if (unit.communication_blocks > 0) {
@@ -84,6 +85,13 @@ void Gpu::leave_out(SubCycle time) {
       statistics_.unit_seconds_compute += seconds;
     }
   }
+}
+
+void Gpu::leave_out(const RepeatedOps& ops, const GpuProgress& moved, double communicating) {
+  skipped_ += moved;
+  statistics_.unit_seconds_communication += communicating;
+  ready_.clear();
+  go_on(frontend_.leave_out(ops, ready_));
 }
 
 void Gpu::touch(const L2Cache::Lines& lines, bool stored) {

@@ -49,7 +49,7 @@ void Gpu::leave_unit(const Block& block) {
 void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
   for (const std::uint32_t slot : active_) {
     if (running_[slot].cluster_blocks > 1) {
-      while (running_[slot].has_to_place() && place_cluster(slot, gpc_of_[unit])) {
+      while (running_[slot].has_to_place() && place_cluster(slot, order_.gpc_of[unit])) {
       }
       continue;
     }

@@ -1,6 +1,7 @@
 // What a GPU keeps while it runs: events, warps, blocks, kernels.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -41,6 +42,7 @@ enum class EventKind : std::uint8_t {
   op_starts,
   kernel_launched,  // by an agent: number `line` of the script of op `agent`
   op_ends,
+  timed_ends,  // kernels that only take their time
 };
 // A memory instruction of a warp touches up to kGroup consecutive lines (512 B: 16 B a thread): they are one event
 // on their way to L2 and one on the way back, while L2 and HBM see each line.
@@ -137,6 +139,7 @@ struct RunningKernel {
   std::int32_t priority = 0;
   bool communication = false;
   bool on_units = true;  // its blocks take places on compute units
+  bool timed = false;
   Executor executor = Executor::compute_units;
   // By number: those that are launched, and the pieces behind them that blocks of a persistent kernel take up.
   std::uint64_t blocks = 0;
@@ -163,6 +166,12 @@ struct RunningKernel {
     blocks_done += count;
   }
 };
+// One that takes its time and nothing else, with what is left out in its times.
+struct TimedKernel {
+  std::uint32_t slot = 0, kind = 0;
+  SubCycle start = 0;
+  SubCycle end = -1;  // -1: not known yet
+};
 // How fast a block goes through its rounds.
 struct RoundRate {
   std::uint32_t kernel = 0;  // number of its launch
@@ -182,6 +191,25 @@ struct Acknowledgement {
   bool timer_runs = false;
 };
 inline constexpr std::size_t kAcknowledgementHashes = 64;
+struct Acknowledgements {
+  std::vector<Acknowledgement> all;  // that are being collected, and free places
+  std::array<std::uint32_t, kAcknowledgementHashes> first;
+  std::uint32_t free = kNoAcknowledgement;
+};
+// HBM traffic over time.
+struct BinnedHbm {
+  HbmOverTime over_time;          // but for the bin that is open
+  HbmBytes before;                // it began
+  std::int64_t bin = 0, end = 0;  // that is open; tick
+};
+// In which compute units get blocks.
+struct UnitOrder {
+  std::vector<std::uint32_t> units;           // equals
+  std::uint32_t next_unit = 0, next_gpc = 0;  // places in it
+  std::vector<std::uint32_t> gpc_units;       // first unit of each GPC, and the end
+  std::vector<std::uint32_t> gpc_of;          // by compute unit
+  std::vector<std::uint32_t> of_cluster;      // being placed
+};
 struct Flag {
   std::uint32_t count = 0;
   std::uint32_t waiter = WaitQueue::kNone;  // the first of a list through the agents

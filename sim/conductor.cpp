@@ -91,6 +91,12 @@ EngineStatistics Conductor::run_until(const std::function<bool(Time)>& enough) {
   return statistics_;
 }
 
+void Conductor::changed(const Chip& chip) {
+  const std::uint32_t number = number_of(chip);
+  own_[number] = chip.next_activity();
+  expect(number, own_[number]);
+}
+
 std::uint32_t Conductor::number_of(const Chip& chip) const {
   const auto at = numbers_.find(&chip);
   WEFT_CHECK(at != numbers_.end(), "a wire's chip was not added");

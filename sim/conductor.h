@@ -50,6 +50,8 @@ class Conductor {
 
   // Runs until every chip sleeps, or `enough`, which sees the time after each window, says so; once.
   EngineStatistics run_until(const std::function<bool(Time)>& enough);
+  // Between two windows: the chip may have something to do earlier than it said.
+  void changed(const Chip& chip);
 
  protected:
   struct ChipEntry {

@@ -1,6 +1,7 @@
 // Whether GPUs execute the same.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,8 @@ struct ProgramLikeness {
   bool at_other_addresses = false;
 };
 [[nodiscard]] ProgramLikeness compare_programs(const std::vector<Program>& programs);
+
+// Whether operation `later` of a program does the same as `op`, `ahead` places before it, but for where buffers lie.
+[[nodiscard]] bool is_alike_later(const ProgramOp& op, const ProgramOp& later, std::uint32_t ahead);
 
 }  // namespace weft

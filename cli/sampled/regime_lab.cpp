@@ -1,13 +1,17 @@
 #include "cli/sampled/regime_lab.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "cli/sampled/coarse_system.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/observed_regime.h"
+#include "cli/sampled/other_gpus.h"
+#include "cli/sampled/repeated_steps.h"
 #include "cli/sampled/steady_collectives.h"
 #include "gpu_model/coarse_gpu.h"
 #include "gpu_model/coarse_programs.h"
+#include "gpu_model/kernel_signature.h"
 #include "network/network.h"
 #include "sim/error.h"
 
@@ -21,24 +25,6 @@ constexpr double kGrainScatter = 0.01;
 // Likewise of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
 // seen.
 constexpr double kApartScatter = 0.0075;
-
-// GPUs that end a shift so far apart from the first one, as a share of its time, do not wait for each other: who is
-// through goes on.
-constexpr double kApart = 0.05;
-
-// Whether GPUs ended any shift of these operations far apart.
-bool ended_apart(const Machine& machine, const Program& program, const std::vector<std::uint32_t>& operations) {
-  for (const std::uint32_t i : operations) {
-    const ProgramOp& op = program.ops[i];
-    if (op.kind != ProgramOpKind::collective || op.collective.kind != CollectiveKind::shift) continue;
-    const OpTimes& first = machine.gpu(0).times()[i];
-    for (std::size_t g = 1; g < machine.gpus(); ++g) {
-      const auto apart = static_cast<double>(std::abs(machine.gpu(g).times()[i].end - first.end));
-      if (apart > kApart * static_cast<double>(first.end - first.start)) return true;
-    }
-  }
-  return false;
-}
 
 void run_to_end_of(OpId op, Gpu& gpu) {
   while (gpu.times()[op.value].end < 0) {
@@ -137,6 +123,13 @@ Regime RegimeLab::kernel(OpId op) {
   return regime;
 }
 
+// Of kernels that ask for the same, the first one's.
+SubCycle RegimeLab::time_alone(OpId op) {
+  SubCycle& lasts = alone_[kernel_signature(programs_->front().ops[op.value])];
+  if (lasts == 0) lasts = kernel(op).operations.front().duration;
+  return lasts;
+}
+
 SubCycle RegimeLab::second_sample(OpId op) {
   const HostState state = state_before(op.value);
   GpuWork work = quiet_work();
@@ -221,13 +214,27 @@ std::unique_ptr<Machine> RegimeLab::quiet_machine(const HostState& state) {
   return std::make_unique<Machine>(config_->system, work);
 }
 
-std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at) {
+// Where some GPUs stand for all, and programs go round rings; else null.
+const std::vector<std::uint32_t>* RegimeLab::kinds_of_others() {
+  if (scripts_ == nullptr) return nullptr;
+  const FoldedMachine& folded = *at_grain(1).folded;
+  if (!folded.why_not().empty() || folded.standing() == 1) return nullptr;
+  if (!kinds_) {
+    const Program& program = programs_->front();
+    kinds_ = repeated_steps(program, 0).empty() ? std::vector<std::uint32_t>() : kinds_of_kernels(program);
+  }
+  return kinds_->empty() ? nullptr : &*kinds_;
+}
+
+std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at,
+                                                 const std::vector<std::uint32_t>* kinds_of_others) {
   std::vector<GpuWork> work;
   if (at.folded->why_not().empty()) {
     for (std::uint32_t g = 0; g < at.folded->standing(); ++g) {
       work.push_back(at.folded->work(g));
       work.back().from = &state;
       work.back().skip_waves = at.folded->standing() == 1;
+      if (g > 0) work.back().kinds = kinds_of_others;
     }
     return std::make_unique<Machine>(at.system, work, at.folded->multicast_groups(), CarriedValues(),
                                      at.folded->scripts().aggregation_groups(), config_->seed, config_->gpus);
@@ -243,19 +250,32 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& 
 Regime RegimeLab::company(const HostState& state, bool by_itself) {
   const std::uint32_t grain = by_itself ? grain_of(state.first) : 1;
   const std::unique_ptr<Grain> alone = by_itself ? folded_alone(state.first, grain) : nullptr;
+  const std::vector<std::uint32_t>* kinds = by_itself ? nullptr : kinds_of_others();
   const std::unique_ptr<Machine> machine =
-      scripts_ == nullptr ? quiet_machine(state) : machine_from(state, alone ? *alone : at_grain(grain));
+      scripts_ == nullptr ? quiet_machine(state) : machine_from(state, alone ? *alone : at_grain(grain), kinds);
   const L2Cache before = l2_before(state.first);
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
+  SteadySequence sequence(*machine, programs_->front(), state.first.value);
+  OtherGpus others(*machine, programs_->front(), kinds, state.first.value, [this](OpId op) { return time_alone(op); });
   const ProgramPlace from{state.first.value, std::max(state.first.value, state.end)};
   const Program& program = programs_->front();
   const auto [to, after, all_at_once] = machine->run_until_quiet(
-      from, config_->threads, [&](Time now) { steady.look(now); },
-      [&](const std::vector<std::uint32_t>& ended) { return !by_itself && ended_apart(*machine, program, ended); });
+      from, config_->threads,
+      [&](Time now) {
+        others.look(now);
+        steady.look(now);
+        sequence.look();
+      },
+      [&](const std::vector<std::uint32_t>& ended) {
+        const bool apart = !by_itself && ended_apart(*machine, program, ended);
+        if (apart) sequence.begin();
+        return apart;
+      });
   if (to == from) throw InternalError("a stretch of the program that never ends");
   Regime regime = observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, all_at_once);
-  regime.uncertainty = steady.uncertainty() + std::llround(std::sqrt(machine->gpu(0).skip_variance()));
+  regime.uncertainty =
+      steady.uncertainty() + sequence.uncertainty() + std::llround(std::sqrt(machine->gpu(0).skip_variance()));
   if (grain > 1) {
     const auto real =
         make_network(config_->system.network, static_cast<std::uint32_t>(machine->gpus()), {}, machine->folded_gpus());

@@ -7,6 +7,7 @@
 
 #include "cli/sampled/regime.h"
 #include "cli/sampled/symmetry.h"
+#include "gpu_model/kernel_signature.h"
 
 namespace weft {
 
@@ -38,6 +39,7 @@ class RegimeLab {
   [[nodiscard]] bool has_alike_trees() const;
 
  private:
+  SubCycle time_alone(OpId op);
   L2Cache l2_before(OpId op);
   void keep_l2(const L2Cache& l2, std::uint32_t next);
   [[nodiscard]] GpuWork quiet_work();
@@ -57,8 +59,10 @@ class RegimeLab {
   [[nodiscard]] std::uint32_t grain_of(OpId collective) const;
   // For a collective by itself: by fewer GPUs than the whole program needs. None: not possible.
   [[nodiscard]] std::unique_ptr<Grain> folded_alone(OpId collective, std::uint32_t grain);
+  [[nodiscard]] const std::vector<std::uint32_t>* kinds_of_others();
   [[nodiscard]] std::unique_ptr<Machine> quiet_machine(const HostState& state);
-  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at);
+  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at,
+                                                      const std::vector<std::uint32_t>* kinds_of_others);
   [[nodiscard]] L2Cache at_grain(const L2Cache& l2, std::uint32_t grain, std::uint32_t wanted) const;
 
   const RunConfig* config_;
@@ -71,8 +75,10 @@ class RegimeLab {
   std::uint32_t l2_at_ = 0;
   std::unique_ptr<Gpu> flow_;  // runs kernels by themselves, one after the other
   HostState flow_state_;
-  std::uint32_t flow_next_ = 0;  // the operation after those that have run
-  GpuProgress flow_done_;        // by those
+  std::uint32_t flow_next_ = 0;                      // the operation after those that have run
+  GpuProgress flow_done_;                            // by those
+  std::map<KernelSignature, SubCycle> alone_;        // how long kernels take
+  std::optional<std::vector<std::uint32_t>> kinds_;  // of kernels, where they are asked for; empty: none counts
   std::int64_t memory_transactions_ = 0, packets_ = 0;
   Time simulated_;
 };

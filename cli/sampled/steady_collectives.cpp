@@ -95,7 +95,7 @@ void SteadyCollectives::look(Time now) {
 }
 
 void SteadyCollectives::leave_out(const Mark& mark, const Pace& pace) {
-  double time = std::numeric_limits<double>::max();  // until the first one is near the end of its phase
+  double time = nanoseconds_of(machine_->timed_left());  // or until the first one is near the end of its phase
   const auto rate = [&](const PacedWarps& warps) { return pace.sum.at(warps.kind) / pace.samples; };
   for (const auto& [gpu, warps] : mark.warps) {
     time = std::min(time, (warps.rounds - margin(warps) - warps.ahead) / rate(warps));

@@ -223,6 +223,7 @@ bool SteadySteps::collectives_move() const {
 bool SteadySteps::fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead) {
   const double window = to_seconds(now.when - from.when);
   double time = std::min(kernels_.limit({&from.kernels, &now.kernels, window}, waves), most_ * window);
+  time = std::min(time, to_seconds(machine_->timed_left()));
   if (!ahead.repeats.empty()) time = std::min(time, ahead.time);
   const double wave = kernels_.longest_wave();
   const bool all = wave == 0 && !ahead.repeats.empty() && time >= ahead.time;

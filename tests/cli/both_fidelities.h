@@ -25,17 +25,15 @@ inline std::vector<Program> programs_of(const RunConfig& config) {
 struct Both {
   Json cycle, sampled;
 };
-inline Both run_both(const std::string& config) {
+inline Json run_one(const std::string& config, const std::string& fidelity) {
   setenv("WEFT_REGIMES", "", 1);
   const TemporaryFolder folder;
   folder.write("e.json", config);
-  const auto run = [&](const char* fidelity) {
-    const Ran ran = weft(std::string("run e.json --json --fidelity ") + fidelity, folder);
-    EXPECT_EQ(ran.code, 0) << ran.errors;
-    return parse_json(ran.output, "result");
-  };
-  return {run("cycle"), run("sampled")};
+  const Ran ran = weft("run e.json --json --fidelity " + fidelity, folder);
+  EXPECT_EQ(ran.code, 0) << ran.errors;
+  return parse_json(ran.output, "result");
 }
+inline Both run_both(const std::string& config) { return {run_one(config, "cycle"), run_one(config, "sampled")}; }
 inline double iteration(const Json& result, const char* what) { return result.at("iteration").at(what).get<double>(); }
 
 }  // namespace weft

@@ -92,5 +92,29 @@ TEST(SampledGroups, EachGpuMustBeInGroupsOfTheSameKind) {
   EXPECT_THAT(FoldedMachine(config, programs).why_not(), HasSubstr("neither of one node"));
 }
 
+// A ring of ranks over nodes of four: its GPUs go through it apart from each other, at the pace of NICs.
+std::string ring_over_nodes(int gpus) {
+  return fmt::format(R"({{"system": {{"base": "hgx-h100-cluster", "max_gpus": 64, "gpu": {{"compute_units": 24}},
+    "network": {{"cluster": {{"gpus_per_node": 4, "nics_per_node": 4}}}}}}, "gpus": {},
+    "workload": {{"model": "attention", "sequence": {}, "hidden": 512, "heads": 4, "causal": true}},
+    "scheme": {{"name": "ring_attention", "split": "striped"}}}})",
+                     gpus, 128 * gpus);
+}
+
+TEST(SampledGroups, StepsOfALongRingAreLeftOutOnceTheyTakeTheSame) {
+  const auto [cycle, sampled] = run_both(ring_over_nodes(16));
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("8 GPUs stand for all 16"));
+  for (const char* of : {"time_s", "backward_s", "communication_s", "communication_exposed_s"}) {
+    EXPECT_NEAR(iteration(sampled, of) / iteration(cycle, of), 1, 0.03) << of;
+  }
+  const Json twice = run_one(ring_over_nodes(32), "sampled");
+  // Twice the steps of the same kernels, each as long as before.
+  EXPECT_NEAR(iteration(twice, "time_s") / iteration(sampled, "time_s"), 1.85, 0.05);
+  const auto transactions = [](const Json& result) {
+    return result.at("engine").at("memory_transactions").get<double>();
+  };
+  EXPECT_LT(transactions(twice), 1.2 * transactions(sampled));
+}
+
 }  // namespace
 }  // namespace weft

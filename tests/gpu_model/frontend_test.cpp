@@ -249,5 +249,60 @@ TEST(Frontend, GoesOnInTheMiddleWithWhatIsQueued) {
   EXPECT_TRUE(frontend.step(n(2100)).has_value());
 }
 
+// Steps of two operations, on a stream each; the second one waits for the first one of its step and of the one before.
+std::vector<ProgramOp> steps(std::uint32_t count) {
+  std::vector<ProgramOp> ops;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ops.push_back(op_on(0));
+    ops.push_back(op_on(1, i == 0 ? std::vector<OpId>{OpId{0}} : std::vector<OpId>{OpId{2 * i - 2}, OpId{2 * i}}));
+  }
+  return ops;
+}
+
+TEST(Frontend, WhoWaitsForWhatIsLeftOutWaitsForTheOneBeforeIt) {
+  std::vector<ProgramOp> ops = steps(6);
+  ops.push_back(host_wait({OpId{11}}));
+  Host host(ops);
+  EXPECT_EQ(host.issue_all(0), std::vector<std::uint32_t>{0});
+  host.frontend.times(OpId{0}).start = n(5000);
+  EXPECT_EQ(host.complete(0, n(6000)), (std::vector<std::uint32_t>{1, 2}));
+  EXPECT_EQ(host.complete(1, n(7000)), std::vector<std::uint32_t>{});
+  std::vector<OpId> ready;
+  const RepeatedOps left{.first = OpId{4}, .count = 6, .like = OpId{0}, .period = 2};  // steps 2 to 4
+  EXPECT_FALSE(host.frontend.leave_out(left, ready));
+  EXPECT_TRUE(ready.empty());
+  EXPECT_EQ(host.frontend.times(OpId{8}).start, n(5000));
+  EXPECT_EQ(host.frontend.times(OpId{8}).end, n(6000));
+  EXPECT_EQ(host.frontend.times(OpId{9}).end, n(7000));
+  // The last step waits for the second one as the third one would have.
+  EXPECT_EQ(host.complete(2, n(8000)), (std::vector<std::uint32_t>{3, 10}));
+  EXPECT_EQ(host.complete(10, n(9000)), std::vector<std::uint32_t>{});
+  EXPECT_EQ(host.complete(3, n(10000)), std::vector<std::uint32_t>{11});
+  EXPECT_FALSE(host.host_goes_on);
+  host.complete(11, n(11000));
+  EXPECT_TRUE(host.host_goes_on);
+  host.issue_all(n(12000));
+  EXPECT_TRUE(host.frontend.done());
+}
+
+// What has not been issued is not issued any more, and what has leaves its place in the queue.
+TEST(Frontend, TheHostPassesOverWhatIsLeftOut) {
+  LaunchSpec launch = small_gpu().launch;
+  launch.queue_depth = 3;
+  Host host(steps(6), {}, 2, launch);
+  host.issue_all(0);
+  EXPECT_EQ(host.frontend.issued(), 6U);
+  host.complete(0, n(10000));
+  host.complete(1, n(11000));
+  host.issue_all(n(12000));
+  EXPECT_EQ(host.frontend.issued(), 8U);
+  std::vector<OpId> ready;
+  EXPECT_TRUE(host.frontend.leave_out({.first = OpId{4}, .count = 6, .like = OpId{0}, .period = 2}, ready));
+  EXPECT_EQ(host.issue_all(n(13000)), std::vector<std::uint32_t>{});
+  EXPECT_EQ(host.frontend.issued(), 12U);
+  EXPECT_FALSE(host.frontend.arrived(OpId{7}));  // it was under way
+  EXPECT_EQ(host.complete(2, n(14000)), (std::vector<std::uint32_t>{3, 10}));
+}
+
 }  // namespace
 }  // namespace weft
