@@ -9,8 +9,6 @@
 #include "cli/sampled/other_gpus.h"
 #include "cli/sampled/repeated_steps.h"
 #include "cli/sampled/steady_collectives.h"
-#include "gpu_model/coarse_gpu.h"
-#include "gpu_model/coarse_programs.h"
 #include "gpu_model/kernel_signature.h"
 #include "network/network.h"
 #include "sim/error.h"
@@ -149,62 +147,6 @@ GpuWork RegimeLab::quiet_work() {
     if (work.program->ops[i].kind == ProgramOpKind::collective) work.scripts[i] = &nothing_;
   }
   return work;
-}
-
-RunConfig RegimeLab::config_at(std::uint32_t grain) const {
-  RunConfig config = *config_;
-  config.collective.grain = grain;
-  return config;
-}
-
-SystemSpec RegimeLab::system_at(std::uint32_t grain) const {
-  return grain == 1 ? config_->system : coarse(config_->system, config_->gpus, grain);
-}
-
-RegimeLab::Grain& RegimeLab::at_grain(std::uint32_t grain) {
-  const auto [at, fresh] = grains_.try_emplace(grain);
-  Grain& found = at->second;
-  if (!fresh) return found;
-  found.config = config_at(grain);
-  found.system = system_at(grain);
-  found.folded.emplace(found.config, *programs_);
-  if (!found.folded->why_not().empty()) found.each.emplace(found.config, *programs_);
-  return found;
-}
-
-// Long messages: of short ones, beginnings and ends are most. Not through trees of routers, nor all pairs through
-// others, where long trains that meet hold each other up (docs/validation.md).
-std::uint32_t RegimeLab::grain_of(OpId collective) const {
-  constexpr std::int64_t kBytes = 4 << 20;
-  const CollectiveDemand& demand = programs_->front().ops[collective.value].collective;
-  const ScriptedKernel* kernel = scripts_->work(0).scripts[collective.value];
-  const NetworkSpec& network = config_->system.network;
-  const bool routers = network.cluster || (network.topology != TopologyKind::switched &&
-                                           network.topology != TopologyKind::fully_connected);
-  if (kernel == nullptr || kernel->programs == nullptr || config_->collective.mover != Mover::compute_units ||
-      config_->private_parts.cache || config_->private_parts.hbm || gpus_of_branch(network) > 0 ||
-      (routers && demand.kind == CollectiveKind::all_to_all)) {
-    return 1;
-  }
-  std::uint32_t grain = coarsest_grain(*kernel->programs, config_->system.gpu.compute_unit.max_outstanding_lines);
-  while (grain > 1 && demand.bytes.count() < kBytes * grain) grain /= 2;
-  return grain;
-}
-
-L2Cache RegimeLab::at_grain(const L2Cache& l2, std::uint32_t grain, std::uint32_t wanted) const {
-  const GpuSpec gpu = wanted == 1 ? config_->system.gpu : coarse(config_->system.gpu, wanted);
-  L2Cache told(gpu.l2, gpu.hbm, gpu.clock);
-  copy_lines(l2, grain, wanted, told);
-  told.rest();
-  return told;
-}
-
-std::unique_ptr<RegimeLab::Grain> RegimeLab::folded_alone(OpId collective, std::uint32_t grain) {
-  const FoldedMachine& whole = *at_grain(grain).folded;
-  if (!config_->system.network.cluster || (whole.why_not().empty() && whole.standing() == 1)) return nullptr;
-  auto alone = std::make_unique<Grain>(Grain{config_at(grain), system_at(grain), std::nullopt, std::nullopt});
-  alone->folded.emplace(alone->config, *programs_, collective);
-  return alone->folded->why_not().empty() ? std::move(alone) : nullptr;
 }
 
 std::unique_ptr<Machine> RegimeLab::quiet_machine(const HostState& state) {
