@@ -241,6 +241,13 @@ Time Machine::timed_left() const {
   return left;
 }
 
+void Machine::leave_out(double seconds) {
+  for (std::size_t g = 0; g < gpus_.size(); ++g) {
+    gpus_[g]->leave_out(gpus_[g]->clock().to_subcycles(nanoseconds(seconds * 1e9)));
+    changed(g);
+  }
+}
+
 void Machine::run_until_asleep(std::uint32_t threads) {
   Conductor conductor({fabric_ ? fabric_->window() : system_.network.link.latency, threads, false});
   add_to(conductor);

@@ -52,7 +52,11 @@ class Machine {
                               const std::function<void(Time)>& between = {},
                               const std::function<bool(const std::vector<std::uint32_t>&)>& apart = {});
   // Called by `between` for GPUs that it gave something to do.
-  void changed(std::size_t gpu) { running_->changed(*gpus_[gpu]); }
+  void changed(std::size_t gpu) {
+    if (running_ != nullptr) running_->changed(*gpus_[gpu]);
+  }
+  // Between two windows, so much time is left out on all GPUs: kernels that only take theirs end that much earlier.
+  void leave_out(double seconds);
   // The same, until all sleep.
   void run_until_asleep(std::uint32_t threads);
 

@@ -259,14 +259,14 @@ void Gpu::end_kernel_if_drained(std::uint32_t slot) {
   KernelLedger& ledger = ledgers_[kernel.op.value];
   (kernel.pushed != nullptr ? ledger.held_by_links : ledger.stall) +=
       static_cast<double>(drained - kernel.last_block_end);
-  // The flush at its end is a fence for all stores that are under way on the GPU, unless communication has a memory
-  // synchronization domain of its own (CUDA programming guide, Memory Synchronization Domains).
+  // The flush at its end is a fence for all stores of units that are under way on the GPU, unless communication has a
+  // memory synchronization domain of its own (CUDA programming guide, Memory Synchronization Domains).
   const bool flushes = spec_.sync_domains == 1 && kernel.script == nullptr && !work_.private_parts.links;
-  if (!flushes || remote_acknowledged_ == remote_stores_) {
+  if (!flushes || fenced_done_ == fenced_stores_) {
     push_control(drained + lasts_of(kernel.op), GpuEvent{.kind = EventKind::op_ends, .agent = slot});
     return;
   }
-  kernel.flushes = remote_stores_;
+  kernel.flushes = fenced_stores_;
   kernel.last_acknowledge = drained;
   flushing_.push_back(slot);
 }

@@ -94,7 +94,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
     case PacketKind::acknowledge:
       give_credit(packet, bundle, now());
       stores_done(packet.agent, packet.count, now() + units_[agents_[packet.agent].unit].from_links);
-      remote_stores_done(packet.count, now());
+      if (is_fenced(agents_[packet.agent].unit)) fenced_stores_done(packet.count, now());
       return;
     case PacketKind::multicast_sum:
     case PacketKind::partial_sum:
@@ -214,11 +214,15 @@ std::uint32_t Gpu::keep(const Packet& packet) {
   return place;
 }
 
+bool Gpu::is_fenced(std::uint32_t unit) const {
+  return unit < spec_.compute_units || (private_units_ > 0 && unit >= private_units_);
+}
+
 // Which stores an acknowledgement is for is not told apart: the fence is over when as many are done as were issued
 // before it.
-void Gpu::remote_stores_done(std::uint32_t count, SubCycle when) {
-  remote_acknowledged_ += count;
-  while (!flushing_.empty() && running_[flushing_.front()].flushes <= remote_acknowledged_) {
+void Gpu::fenced_stores_done(std::uint32_t count, SubCycle when) {
+  fenced_done_ += count;
+  while (!flushing_.empty() && running_[flushing_.front()].flushes <= fenced_done_) {
     const RunningKernel& kernel = running_[flushing_.front()];
     const SubCycle end = std::max(kernel.last_acknowledge, when);
     ledgers_[kernel.op.value].held_by_links += static_cast<double>(end - kernel.last_acknowledge);

@@ -109,10 +109,7 @@ void SteadyCollectives::leave_out(const Mark& mark, const Pace& pace) {
           touch_elsewhere(sender, stream, lines, stored);
         });
   }
-  for (std::size_t g = 0; g < machine_->gpus(); ++g) {
-    Gpu& gpu = machine_->gpu(g);
-    gpu.leave_out(gpu.clock().to_subcycles(nanoseconds(time)));
-  }
+  machine_->leave_out(time / 1e9);
   const SubCycle passed = machine_->gpu(0).clock().to_subcycles(nanoseconds(time));
   uncertainty_ += static_cast<SubCycle>(static_cast<double>(passed) * pace.scatter / pace.samples);
 }

@@ -277,10 +277,7 @@ bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, b
   for_each_count(now, ahead->repeats, [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by) {
     machine_->gpu(gpu).count_left_out(flag, static_cast<std::uint32_t>(turns * by));
   });
-  for (std::size_t g = 0; g < machine_->gpus(); ++g) {
-    Gpu& gpu = machine_->gpu(g);
-    gpu.leave_out(gpu.clock().to_subcycles(nanoseconds(ahead->time * 1e9)));
-  }
+  machine_->leave_out(ahead->time);
   machine_->gpu(0).move_left_out(remote_lines);
   uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(scatter * ahead->time * 1e9));
   most_ = now.kernels.empty() ? kGrowth * most_ : std::min(2 * most_, kMostWindows);
