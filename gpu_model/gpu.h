@@ -75,9 +75,8 @@ class Gpu final : public Chip {
   void move_left_out(std::uint64_t remote_lines) { remote_left_out_ += remote_lines; }
   // Between two windows: operations are left out, which move so much; seconds of units that communicate.
   void leave_out(const RepeatedOps& ops, const GpuProgress& moved, double communicating);
+  void come_to(Time now);  // one that sleeps does not know the time: before what follows, and the above
   // gpu_timed.cpp: kernels of GpuWork::kinds, also those that run; which run without a time; when the first will end.
-  // come_to() before: one that sleeps does not know the time.
-  void come_to(Time now);
   void set_duration(std::uint32_t kind, SubCycle lasts);
   [[nodiscard]] std::vector<OpId> untimed() const;
   [[nodiscard]] Time timed_left() const;

@@ -207,7 +207,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
       [&](Time now) {
         others.look(now);
         steady.look(now);
-        sequence.look();
+        sequence.look(now);
       },
       [&](const std::vector<std::uint32_t>& ended) {
         const bool apart = !by_itself && ended_apart(*machine, program, ended);

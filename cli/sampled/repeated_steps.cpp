@@ -87,11 +87,11 @@ void SteadySequence::begin() {
   }
 }
 
-void SteadySequence::look() {
-  while (!going_.empty() && !look(going_.front())) going_.erase(going_.begin());
+void SteadySequence::look(Time now) {
+  while (!going_.empty() && !look(going_.front(), now)) going_.erase(going_.begin());
 }
 
-bool SteadySequence::look(Going& going) {
+bool SteadySequence::look(Going& going, Time now) {
   bool more = false;
   for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
     const std::vector<OpTimes>& times = machine_->gpu(g).times();
@@ -109,7 +109,7 @@ bool SteadySequence::look(Going& going) {
     }
   }
   if (going.ended.front() == going.steps.times) return false;
-  return !more || !steady(going) || !leave_out(going);
+  return !more || !steady(going) || !leave_out(going, now);
 }
 
 SteadySequence::Moved SteadySequence::moved() const {
@@ -146,7 +146,7 @@ bool SteadySequence::steady(const Going& going) const {
   return alike(time_of(going.steps, 0, going.ended.front() - 2));
 }
 
-bool SteadySequence::leave_out(const Going& going) {
+bool SteadySequence::leave_out(const Going& going, Time now) {
   const auto& [first, period, times] = going.steps;
   std::uint32_t next = std::ranges::max(going.ended);  // no GPU has begun this step
   const auto begun = [&](std::uint32_t step) {
@@ -168,6 +168,7 @@ bool SteadySequence::leave_out(const Going& going) {
   moved.memory_transactions = 0;
   const double communicating = (last.communicating - going.before.communicating) * steps;
   for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
+    machine_->gpu(g).come_to(now);
     machine_->gpu(g).leave_out(ops, g == 0 ? moved : GpuProgress(), g == 0 ? communicating : 0);
     machine_->changed(g);
     machine_->gpu(g).move_left_out((last.remote_lines - going.before.remote_lines) * steps);

@@ -32,7 +32,7 @@ class SteadySequence {
   // Once, when GPUs have drifted apart.
   void begin();
   // Between two windows.
-  void look();
+  void look(Time now);
   // One standard deviation of what was left out, about.
   [[nodiscard]] SubCycle uncertainty() const { return uncertainty_; }
 
@@ -48,12 +48,12 @@ class SteadySequence {
     Moved before = {}, last = {};      // of the first GPU, at the end of the last two
   };
   // False: the steps have ended on the first GPU, or are left out.
-  bool look(Going& going);
+  bool look(Going& going, Time now);
   [[nodiscard]] Moved moved() const;
   // How much later operations of the step ended than those of the one before, on average.
   [[nodiscard]] double time_of(const RepeatedSteps& steps, std::uint32_t gpu, std::uint32_t step) const;
   [[nodiscard]] bool steady(const Going& going) const;
-  bool leave_out(const Going& going);
+  bool leave_out(const Going& going, Time now);
 
   Machine* machine_;
   const Program* program_;

@@ -1,5 +1,8 @@
 // What a kernel feels beside a collective, by who moves it.
+#include <fmt/format.h>
+
 #include "cli/gather.h"
+#include "tests/cli/both_fidelities.h"
 #include "tests/cli/measured_mover.h"
 
 namespace weft {
@@ -120,6 +123,20 @@ TEST(Mover, TheFenceAtAKernelsEndWaitsForStoresToOtherGpus) {
   // While the collective waits for a late rank, nothing is under way.
   config.private_parts = {};
   EXPECT_NEAR(measure(config, {unit_blocks(1, 100)}, microseconds(400)).kernel_us, 100, 0.1);
+}
+
+// What a NIC reads and sends is under way long after units have stored it.
+TEST(Mover, AKernelsEndDoesNotWaitForTheNic) {
+  const auto forward = [](std::uint32_t domains) {
+    return iteration(run_one(fmt::format(R"({{"system": {{"base": "dgx-a100-cluster",
+      "gpu": {{"compute_units": 24, "sync_domains": {}}}, "network": {{"cluster": {{"gpus_per_node": 1, "nics_per_node": 1}}}}}},
+      "gpus": 2, "workload": {{"model": "attention", "sequence": 512, "hidden": 1024, "heads": 8, "causal": true}},
+      "scheme": {{"name": "ring_attention", "split": "striped"}}}})",
+                                         domains),
+                             "cycle"),
+                     "forward_s");
+  };
+  EXPECT_NEAR(forward(1) / forward(4), 1, 0.01);
 }
 
 }  // namespace
