@@ -47,7 +47,8 @@ void OtherGpus::look(Time now) {
   for (std::uint32_t i = first_open_; i < std::min(ops, first_open_ + kAhead); ++i) {
     if (seen_[i] || times[i].end < 0) continue;
     seen_[i] = true;
-    if ((*kinds_)[i] > 0 && times[i].start < times[i].end) set(OpId{i}, times[i].end - times[i].start);
+    const bool before = times[i].start == 0;  // the stretch began
+    if ((*kinds_)[i] > 0 && !before) set(OpId{i}, times[i].end - times[i].start);
   }
   for (std::size_t g = 1; g < machine_->gpus(); ++g) {
     for (const OpId op : machine_->gpu(g).untimed()) {
