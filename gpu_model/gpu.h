@@ -50,42 +50,45 @@ class Gpu final : public Chip {
   [[nodiscard]] double skip_variance() const { return skip_variance_; }
   // Where it is in its program if nothing runs. None: something does, or what has ended is no such place.
   [[nodiscard]] std::optional<ProgramPlace> quiet() const;
-  // Collectives have the GPU for themselves, nothing of the host is due, and all of their warps are in phases whose
-  // rounds need no more flags: `found` has them.
+  // Collectives have the GPU for themselves, nothing of the host is due, and all of their warps are in the middle of
+  // phases whose rounds need no more flags: `found` has them. False: not so.
   [[nodiscard]] bool paced(std::vector<PacedWarps>& found) const;
   // Between two windows: the agent goes on by so many rounds that are left out; and so much time for all of them.
   void leave_out(std::uint32_t agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);
   void leave_out(SubCycle time);
-  // Nothing of the host is due, and all that runs are collectives and kernels in the middle: how far collectives are.
-  // Whether lines of collectives are under way. How far kernels are.
+  // Nothing of the host is due, and all that runs are collectives and kernels in the middle: how far the collectives
+  // are. False: not so. Whether lines of collectives are under way. And how far the kernels are.
   [[nodiscard]] bool stepping(std::vector<CollectiveSteps>& found) const;
   [[nodiscard]] bool collectives_move() const;
   [[nodiscard]] bool working(std::vector<KernelWork>& found) const;
   void note_rounds();  // how fast each block goes is counted from here on
   double share_rounds(std::uint32_t slot, double rounds);
-  // Between two windows: the kernel goes on by so many rounds of the blocks that run, as shared; by blocks.
+  // Between two windows: the kernel goes on by so many rounds of the blocks that run, as they were shared; by blocks.
   void leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time);
   void leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks);
   [[nodiscard]] PhaseRepeats repeats(std::uint32_t agent, std::uint64_t most) const;
-  // Between two windows: the agent goes on by `turns` of them. With `elsewhere`, the L2 is given what they touch.
+  // Between two windows: the agent goes on by `turns` of them, being where it is in the phase that it comes to. With
+  // `elsewhere`, the L2 is given what they touch.
   void leave_out_turns(std::uint32_t agent, PhaseRepeats& repeats, std::uint64_t turns,
                        const TouchElsewhere& elsewhere);
   // In what was left out, the flag has counted so much further, and who waits for it does so for as much more.
   void count_left_out(std::uint32_t flag, std::uint32_t by);
   void move_left_out(std::uint64_t remote_lines) { remote_left_out_ += remote_lines; }
-  // Between two windows: operations are left out, which move so much; seconds of units that communicate.
-  void leave_out(const RepeatedOps& ops, const GpuProgress& moved, double communicating);
-  void come_to(Time now);  // one that sleeps does not know the time: before what follows, and the above
-  // gpu_timed.cpp: kernels of GpuWork::kinds, also those that run; which run without a time; when the first will end.
-  void set_duration(std::uint32_t kind, SubCycle lasts);
-  [[nodiscard]] std::vector<OpId> untimed() const;
-  [[nodiscard]] Time timed_left() const;
-  [[nodiscard]] const Frontend& frontend() const { return frontend_; }
-  // Lines that another GPU's agents touched there.
+  // Lines that another GPU's agents touched in what was left out.
   void touch(const L2Cache::Lines& lines, bool stored);
   // Loads and stores of lines of other GPUs, simulated and left out.
   [[nodiscard]] std::uint64_t remote_lines() const { return remote_loads_ + remote_stores_; }
   [[nodiscard]] std::uint64_t remote_lines_left_out() const { return remote_left_out_; }
+  // One that sleeps does not know the time: before leave_out() of operations and set_duration().
+  void come_to(Time now);
+  // Between two windows: operations are left out, which move so much; seconds of units that communicate.
+  void leave_out(const RepeatedOps& ops, const GpuProgress& moved, double communicating);
+  // gpu_timed.cpp: how long kernels of a kind (GpuWork::kinds) take, those that run included; which run whose time is
+  // not known; when the first one of a known time will end.
+  void set_duration(std::uint32_t kind, SubCycle lasts);
+  [[nodiscard]] std::vector<OpId> untimed() const;
+  [[nodiscard]] Time timed_left() const;
+  [[nodiscard]] const Frontend& frontend() const { return frontend_; }
   // Before the first advance(): starts with what another L2 of the same kind holds.
   void set_l2(const L2Cache& l2) { l2_ = l2; }
   [[nodiscard]] const LinkPorts& ports() const { return ports_; }
@@ -102,10 +105,7 @@ class Gpu final : public Chip {
   // gpu_engines.cpp: the units beside compute units, but private ones
   void add_engines();
   // Of the host, or the beginning or end of an operation.
-  void push_control(SubCycle when, const GpuEvent& event) {
-    ++control_due_;
-    push(when, event);
-  }
+  void push_control(SubCycle when, const GpuEvent& event);
   [[gnu::always_inline]] void push(SubCycle when, const GpuEvent& event) { wheel_.push(tick_at_or_after(when), event); }
   [[nodiscard]] SubCycle now() const { return cycles(wheel_.now()); }
   void run_events(std::int64_t end);
@@ -118,14 +118,13 @@ class Gpu final : public Chip {
   void start_op(OpId op);
   void start_kernel(OpId op, const ScriptedKernel* script);
   [[nodiscard]] SubCycle lasts_of(OpId op) const { return op.value < work_.lasts.size() ? work_.lasts[op.value] : 0; }
-  [[nodiscard]] const PushedOutput* pushed_by(OpId op) const {
-    return work_.pushes.empty() || ports_.empty() ? nullptr : work_.pushes[op.value];
-  }
+  [[nodiscard]] const PushedOutput* pushed_by(OpId op) const;
   [[nodiscard]] std::uint32_t engine_unit(Executor executor, std::uint64_t block) const;
   [[nodiscard]] std::uint32_t nic_unit() const { return spec_.compute_units + 1; }
   void end_op(std::uint32_t kernel);
   void go_on(bool host);
-  void start_timed(std::uint32_t slot, std::uint32_t kind);
+  [[nodiscard]] std::optional<SubCycle> given_time(OpId kernel) const;
+  void start_timed(std::uint32_t slot, SubCycle lasts);
   void expect_timed(const TimedKernel& kernel);
   void end_timed();
   void dispatch(std::uint32_t kernel);
@@ -139,7 +138,7 @@ class Gpu final : public Chip {
   void fenced_stores_done(std::uint32_t count, SubCycle when);
   void account_unit(std::uint32_t unit);
 
-  // gpu_residents.cpp: blocks that stay beside all operations, numbered behind these
+  // gpu_residents.cpp: blocks that stay beside all operations; their numbers follow those of operations
   [[nodiscard]] bool is_resident(OpId op) const { return op.value >= work_.program->ops.size(); }
   void start_residents();
   bool resident_stays(const Agent& agent);
@@ -254,7 +253,8 @@ class Gpu final : public Chip {
   std::uint32_t private_units_ = 0;       // the first of them; 0: none
   std::optional<GpuPower> power_;
 
-  // Compute units, then engines: of the host link, the NIC, between GPUs, endpoint; private units of communication.
+  // Compute units, then the copy engine of the host link, the NIC's DMA, copy engines between GPUs, the endpoint
+  // engine, private compute units of communication.
   std::vector<Unit> units_;
   std::vector<Agent> agents_;
   std::vector<std::uint32_t> free_agents_, free_blocks_, free_running_, free_packets_;
@@ -262,7 +262,7 @@ class Gpu final : public Chip {
   std::vector<RunningKernel> running_;
   std::vector<std::uint32_t> active_;  // kernels with blocks to place, by priority and age
   std::vector<TimedKernel> timed_;
-  std::vector<SubCycle> durations_;  // of them by kind, -1: not known
+  std::vector<SubCycle> durations_;  // of them by kind
   std::vector<Flag> flags_;
   std::vector<KernelLedger> ledgers_;
   std::vector<Packet> packets_;
@@ -285,10 +285,11 @@ class Gpu final : public Chip {
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
   std::vector<ResidentTraffic> residents_;
-  std::optional<WaveSkip> waves_, rounds_;  // of the kernel that runs by itself: whole ones, and rounds of blocks
-  std::uint64_t rounds_done_ = 0, rounds_of_block_ = 0;  // since; the latter at a block's end, if they compute nothing
-  std::uint64_t block_changes_ = 0;                      // blocks begun and ended, at the last mark of rounds
-  std::vector<RoundRate> round_rates_;                   // by agent
+  std::optional<WaveSkip> waves_, rounds_;  // of the kernel that runs by itself: of blocks, of those that run
+  std::uint64_t rounds_done_ = 0,
+                rounds_of_block_ = 0;   // since it does; of a block, at its end, if they compute nothing
+  std::uint64_t block_changes_ = 0;     // blocks begun and ended, at the last mark of rounds
+  std::vector<RoundRate> round_rates_;  // by agent
   GpuProgress skipped_;
   double skip_variance_ = 0;
   BinnedHbm binned_;

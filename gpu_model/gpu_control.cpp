@@ -23,6 +23,15 @@ std::uint32_t take_place(std::vector<std::uint32_t>& free, std::vector<Element>&
 }
 }  // namespace
 
+void Gpu::push_control(SubCycle when, const GpuEvent& event) {
+  ++control_due_;
+  push(when, event);
+}
+
+const PushedOutput* Gpu::pushed_by(OpId op) const {
+  return work_.pushes.empty() || ports_.empty() ? nullptr : work_.pushes[op.value];
+}
+
 void Gpu::host_step() {
   const auto issue = frontend_.step(now());
   if (!issue) return;
@@ -81,10 +90,9 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   kernel.left_out_before = skipped_.at;
   kernel.sequence = launches_++;
   if (described != nullptr) kernel.priority = frontend_.program().priorities[described->stream.value];
-  const SubCycle lasts = lasts_of(op);
-  const std::uint32_t kind = script == nullptr && work_.kinds != nullptr ? (*work_.kinds)[op.value] : 0;
-  if (script == nullptr && (lasts > 0 || kind > 0)) {
-    kernel.blocks = 0;
+  const std::optional<SubCycle> time = script == nullptr ? given_time(op) : std::nullopt;
+  if (time) {
+    kernel.timed = true;
   } else if (script == nullptr) {
     kernel.pushed = pushed_by(op);
     if (kernel.pushed != nullptr) pushing_.push_back(slot);
@@ -108,12 +116,12 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
                                                         : running_[a].sequence < running_[b].sequence;
   };
   active_.insert(std::upper_bound(active_.begin(), active_.end(), slot, before), slot);
-  if (kind > 0) {
-    start_timed(slot, kind);
+  if (time) {
+    start_timed(slot, *time);
     return;
   }
   if (kernel.blocks == 0) {
-    push_control(now() + lasts, GpuEvent{.kind = EventKind::op_ends, .agent = slot});
+    push_control(now() + lasts_of(op), GpuEvent{.kind = EventKind::op_ends, .agent = slot});
     return;
   }
   dispatch(slot);

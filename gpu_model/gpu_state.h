@@ -168,9 +168,10 @@ struct RunningKernel {
 };
 // One that takes its time and nothing else, with what is left out in its times.
 struct TimedKernel {
-  std::uint32_t slot = 0, kind = 0;
+  static constexpr SubCycle kNotKnown = -1;  // yet
+  std::uint32_t slot = 0;
   SubCycle start = 0;
-  SubCycle end = -1;  // -1: not known yet
+  SubCycle end = kNotKnown;
 };
 // How fast a block goes through its rounds.
 struct RoundRate {

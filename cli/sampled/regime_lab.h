@@ -37,6 +37,8 @@ class RegimeLab {
   // Those that stand for all; and whether they do so by trees in which all nodes are alike.
   [[nodiscard]] std::uint32_t standing() const;
   [[nodiscard]] bool has_alike_trees() const;
+  // Whether kernels of other GPUs than the first only took a time (OtherGpus).
+  [[nodiscard]] bool timed_kernels() const { return kinds_ && !kinds_->empty(); }
 
  private:
   SubCycle time_alone(OpId op);

@@ -8,7 +8,7 @@
 namespace weft {
 
 namespace {
-// Operations of a step at most, and steps that are worth while.
+// Choices, fitted to nothing. Operations of a step at most, and steps that are worth while.
 constexpr std::uint32_t kLongestStep = 16;
 constexpr std::uint32_t kFewestTimes = 5;
 // Steps take the same time if they differ by no more than this share.

@@ -60,6 +60,10 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
         spines ? " Between leaf switches, ways by a spine count as those by a leaf." : "",
         lab.has_alike_trees() ? " In place of the library's trees over nodes go two in which all nodes are alike."
                               : ""));
+    if (lab.timed_kernels()) {
+      result.notes.emplace_back(
+          "Kernels are simulated on GPU 0; on the others that stand for all they take as long as there, or as alone.");
+    }
   }
 }
 

@@ -231,5 +231,26 @@ TEST(Engine, FindsTheSameWithAnyNumberOfThreads) {
   EXPECT_EQ(fingerprint(5), one);
 }
 
+// Who sleeps does not say by itself that something was given to it between two windows.
+TEST(Conductor, LearnsOfAChipThatIsGivenSomethingToDoEarlier) {
+  Ring ring(2, nanoseconds(10), nanoseconds(1));
+  Conductor conductor({nanoseconds(10), 1});
+  for (std::size_t i = 0; i < 2; ++i) conductor.add_chip("toy" + std::to_string(i), ring.toys[i]);
+  for (std::size_t i = 0; i < 2; ++i) conductor.add_wire(ring.wires[i], ring.toys[1 - i], ring.toys[i]);
+  for (const int at : {5, 100}) ring.toys[0].begin({nanoseconds(at)});
+  bool given = false;
+  conductor.run_until([&](Time now) {
+    if (!given) {
+      ring.toys[1].begin({now + nanoseconds(2)});
+      conductor.changed(ring.toys[1]);
+    }
+    given = true;
+    return false;
+  });
+  EXPECT_EQ(ring.toys[0].seen.size(), 2U);
+  ASSERT_EQ(ring.toys[1].seen.size(), 1U);
+  EXPECT_EQ(ring.toys[1].late, 0);
+}
+
 }  // namespace
 }  // namespace weft
