@@ -72,8 +72,9 @@ void add_backward(const RunResult& result, Sums& sums) {
   SlowdownByCause waiting;
   for (const OperationRecord& op : result.operations) {
     if (op.phase != TrainingPhase::backward || op.communication) continue;
-    together += op.end_s - op.start_s;
-    alone += op.undisturbed_s.value_or(op.end_s - op.start_s);
+    const double taken = op.end_s - op.early_s - op.start_s;
+    together += taken;
+    alone += op.undisturbed_s.value_or(taken);
     add(causes, op.causes);
     add(waiting, caused_by_waiting(op));
   }

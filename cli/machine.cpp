@@ -248,10 +248,10 @@ void Machine::leave_out(double seconds) {
   }
 }
 
-void Machine::run_until_asleep(std::uint32_t threads) {
+void Machine::run_until(std::uint32_t threads, const std::function<bool(Time)>& done) {
   Conductor conductor({fabric_ ? fabric_->window() : system_.network.link.latency, threads, false});
   add_to(conductor);
-  end_ = conductor.run_until([](Time) { return false; }).end;
+  end_ = conductor.run_until(done).end;
 }
 
 bool Machine::run(std::uint32_t threads, const std::function<void(Time)>& progress) {

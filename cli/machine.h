@@ -57,8 +57,11 @@ class Machine {
   }
   // Between two windows, so much time is left out on all GPUs: kernels that only take theirs end that much earlier.
   void leave_out(double seconds);
-  // The same, until all sleep.
-  void run_until_asleep(std::uint32_t threads);
+  // The same, until all sleep or `done`, which sees the time after each window.
+  void run_until(std::uint32_t threads, const std::function<bool(Time)>& done);
+  void run_until_asleep(std::uint32_t threads) {
+    run_until(threads, [](Time) { return false; });
+  }
 
   // Before the first run: all GPUs start with what this L2 holds.
   void set_l2(const L2Cache& l2);
@@ -77,7 +80,7 @@ class Machine {
   [[nodiscard]] std::uint32_t gpus_per_node() const {
     return system_.network.cluster ? system_.network.cluster->gpus_per_node : 0;
   }
-  // Until the first kernel ends that only takes its time (GpuWork::kinds); the longest time: none does.
+  // Until the first kernel ends that only takes its time (GpuWork::kernels_timed); the longest time: none does.
   [[nodiscard]] Time timed_left() const;
   // The GPU that is simulated for it.
   [[nodiscard]] std::uint32_t stands_for(std::uint32_t gpu) const {

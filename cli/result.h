@@ -107,7 +107,7 @@ struct OperationRecord {
   TrainingPhase phase = TrainingPhase::other;
   bool communication = false;
   double start_s = 0, end_s = 0;
-  double early_s = 0;  // a collective of one GPU that stands for others: in the mean they are through so much earlier
+  double early_s = 0;  // of one GPU that stands for others: in the mean they are through so much earlier
   std::optional<double> isolated_s;                  // the kernel by itself on an idle GPU
   std::optional<double> undisturbed_s;               // the kernel in the same program, but without any communication
   SlowdownByCause causes;                            // of (end - start) - undisturbed, summing to it

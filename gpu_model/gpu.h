@@ -38,7 +38,7 @@ class Gpu final : public Chip {
   // Whether all operations have ended; if not when every chip sleeps, the run is stuck.
   [[nodiscard]] bool done() const { return frontend_.done(); }
   [[nodiscard]] const std::vector<OpTimes>& times() const { return frontend_.all_times(); }
-  [[nodiscard]] const KernelLedger& ledger(OpId op) const { return ledgers_[op.value]; }
+  [[nodiscard]] KernelLedger ledger(OpId op) const;  // of one that runs, so far
   [[nodiscard]] const GpuStatistics& statistics() const { return statistics_; }
   [[nodiscard]] const std::vector<ResidentTraffic>& residents() const { return residents_; }
   [[nodiscard]] HbmBytes hbm_bytes() const;
@@ -79,15 +79,15 @@ class Gpu final : public Chip {
   // Loads and stores of lines of other GPUs, simulated and left out.
   [[nodiscard]] std::uint64_t remote_lines() const { return remote_loads_ + remote_stores_; }
   [[nodiscard]] std::uint64_t remote_lines_left_out() const { return remote_left_out_; }
-  // One that sleeps does not know the time: before leave_out() of operations and set_duration().
+  // One that sleeps does not know the time: before leave_out() of operations and set_end().
   void come_to(Time now);
   // Between two windows: operations are left out, which move so much; seconds of units that communicate.
   void leave_out(const RepeatedOps& ops, const GpuProgress& moved, double communicating);
-  // gpu_timed.cpp: how long kernels of a kind (GpuWork::kinds) take, those that run included; which run whose time is
-  // not known; when the first one of a known time will end.
-  void set_duration(std::uint32_t kind, SubCycle lasts);
-  [[nodiscard]] std::vector<OpId> untimed() const;
+  // gpu_timed.cpp: kernels that only take their time; when they will end. Collectives that have blocks on units.
+  [[nodiscard]] const std::vector<TimedKernel>& timed() const { return timed_; }
+  void set_end(OpId kernel, SubCycle end);
   [[nodiscard]] Time timed_left() const;
+  void communicating(std::vector<OpId>& found) const;
   [[nodiscard]] const Frontend& frontend() const { return frontend_; }
   // Before the first advance(): starts with what another L2 of the same kind holds.
   void set_l2(const L2Cache& l2) { l2_ = l2; }
@@ -262,7 +262,6 @@ class Gpu final : public Chip {
   std::vector<RunningKernel> running_;
   std::vector<std::uint32_t> active_;  // kernels with blocks to place, by priority and age
   std::vector<TimedKernel> timed_;
-  std::vector<SubCycle> durations_;  // of them by kind
   std::vector<Flag> flags_;
   std::vector<KernelLedger> ledgers_;
   std::vector<Packet> packets_;

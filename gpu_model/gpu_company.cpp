@@ -64,6 +64,21 @@ bool Gpu::working(std::vector<KernelWork>& found) const {
   return true;
 }
 
+KernelLedger Gpu::ledger(OpId op) const {
+  KernelLedger ledger = ledgers_[op.value];
+  if (times()[op.value].end >= 0) return ledger;
+  for (const Agent& agent : agents_) {
+    if (agent.finished || running_[agent.kernel].op != op || running_[agent.kernel].communication) continue;
+    const Block& block = blocks_[agent.block];
+    const SubCycle stall = block.stall + now() - block.start - agent.pipe_time;
+    if (static_cast<double>(stall) <= ledger.stall) continue;
+    ledger.stall = static_cast<double>(stall);
+    ledger.held_by_pipe = block.held_by_pipe;
+    ledger.slow_clock = block.slow_clock;
+  }
+  return ledger;
+}
+
 // How fast each block goes: those that share a unit with fewer others are faster.
 void Gpu::note_rounds() {
   round_rates_.resize(agents_.size());

@@ -169,6 +169,7 @@ struct RunningKernel {
 // One that takes its time and nothing else, with what is left out in its times.
 struct TimedKernel {
   static constexpr SubCycle kNotKnown = -1;  // yet
+  OpId op;
   std::uint32_t slot = 0;
   SubCycle start = 0;
   SubCycle end = kNotKnown;

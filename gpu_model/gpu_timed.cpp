@@ -1,4 +1,4 @@
-// Kernels that take a time that is given, and nothing else of the GPU: what they do is seen on another one.
+// Kernels that take a time that is given, and nothing else of the GPU.
 #include <algorithm>
 
 #include "gpu_model/gpu.h"
@@ -8,13 +8,12 @@ namespace weft {
 // None: it runs. kNotKnown: it will be said while it does.
 std::optional<SubCycle> Gpu::given_time(OpId kernel) const {
   if (const SubCycle lasts = lasts_of(kernel); lasts > 0) return lasts;
-  const std::uint32_t kind = work_.kinds != nullptr && !is_resident(kernel) ? (*work_.kinds)[kernel.value] : 0;
-  if (kind == 0) return std::nullopt;
-  return kind < durations_.size() ? durations_[kind] : TimedKernel::kNotKnown;
+  if (!work_.kernels_timed || is_resident(kernel) || frontend_.program().ops[kernel.value].fused) return std::nullopt;
+  return TimedKernel::kNotKnown;
 }
 
 void Gpu::start_timed(std::uint32_t slot, SubCycle lasts) {
-  TimedKernel kernel{.slot = slot, .start = now() + skipped_.at};
+  TimedKernel kernel{.op = running_[slot].op, .slot = slot, .start = now() + skipped_.at};
   if (lasts != TimedKernel::kNotKnown) kernel.end = kernel.start + lasts;
   timed_.push_back(kernel);
   expect_timed(kernel);
@@ -40,22 +39,20 @@ void Gpu::end_timed() {
 
 void Gpu::come_to(Time now) { run_events(tick_at_or_after(clock_.to_subcycles(now))); }
 
-void Gpu::set_duration(std::uint32_t kind, SubCycle lasts) {
-  if (durations_.size() <= kind) durations_.resize(kind + 1, TimedKernel::kNotKnown);
-  durations_[kind] = lasts;
+// One that is over ends it at once. What was expected before finds nothing at its end.
+void Gpu::set_end(OpId op, SubCycle end) {
   for (TimedKernel& kernel : timed_) {
-    if (kernel.end != TimedKernel::kNotKnown || (*work_.kinds)[running_[kernel.slot].op.value] != kind) continue;
-    kernel.end = std::max(kernel.start + lasts, now() + skipped_.at);
+    if (kernel.op != op) continue;
+    kernel.end = std::max(end, now() + skipped_.at);
     expect_timed(kernel);
   }
 }
 
-std::vector<OpId> Gpu::untimed() const {
-  std::vector<OpId> found;
-  for (const TimedKernel& kernel : timed_) {
-    if (kernel.end == TimedKernel::kNotKnown) found.push_back(running_[kernel.slot].op);
+void Gpu::communicating(std::vector<OpId>& found) const {
+  for (const std::uint32_t slot : active_) {
+    const RunningKernel& kernel = running_[slot];
+    if (kernel.communication && kernel.on_units && kernel.begun() > kernel.blocks_done) found.push_back(kernel.op);
   }
-  return found;
 }
 
 Time Gpu::timed_left() const {

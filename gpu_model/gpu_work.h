@@ -31,8 +31,8 @@ struct GpuWork {
   // By op, empty: none. A kernel with a time here takes that and nothing else of the GPU; a collective or copy ends so
   // much after its script.
   std::vector<SubCycle> lasts = {};
-  // By op: kernels of a kind, from 1 on, take the time that set_duration() says, and nothing of the GPU. Null: all run.
-  const std::vector<std::uint32_t>* kinds = nullptr;
+  // Kernels take the time that Gpu::set_end() says, and nothing of the GPU; those that push sums run.
+  bool kernels_timed = false;
   // By op, empty: none. What kernels push to switches, where the GPU has links; else they store it.
   std::vector<const PushedOutput*> pushes = {};
   // Blocks that stay from the beginning until all operations have ended, which then is counted at the flag.

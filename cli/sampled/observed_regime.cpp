@@ -44,16 +44,6 @@ SwitchLoad load_of(const Switch& hub, double factor) {
   return load;
 }
 
-// What a kernel takes on average: some GPUs of a node send to others, and their kernels meet that.
-SubCycle mean_duration(const Machine& machine, std::uint32_t op) {
-  SubCycle all = 0;
-  for (std::size_t g = 0; g < machine.gpus(); ++g) {
-    const OpTimes& times = machine.gpu(g).times()[op];
-    all += times.end - times.start;
-  }
-  return all / static_cast<SubCycle>(machine.gpus());
-}
-
 // The first GPU's last operation, until the last GPU is through with all.
 void wait_for_others(const Machine& machine, std::uint32_t first, Regime& regime) {
   std::size_t last = 0;
@@ -71,6 +61,15 @@ void wait_for_others(const Machine& machine, std::uint32_t first, Regime& regime
 }
 
 }  // namespace
+
+SubCycle mean_duration(const Machine& machine, std::uint32_t op) {
+  SubCycle all = 0;
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    const OpTimes& times = machine.gpu(g).times()[op];
+    all += times.end - times.start;
+  }
+  return all / static_cast<SubCycle>(machine.gpus());
+}
 
 Regime observed_regime(const Machine& machine, const Program& program, const HostState& from, std::uint32_t end,
                        bool all_at_once) {

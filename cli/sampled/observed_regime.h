@@ -12,4 +12,7 @@ namespace weft {
 [[nodiscard]] Regime observed_regime(const Machine& machine, const Program& program, const HostState& from,
                                      std::uint32_t end, bool all_at_once = false);
 
+// What an operation took on average: some GPUs of a node send to others, and their kernels meet that.
+[[nodiscard]] SubCycle mean_duration(const Machine& machine, std::uint32_t op);
+
 }  // namespace weft

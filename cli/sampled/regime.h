@@ -32,7 +32,7 @@ struct Regime {
   struct Operation {
     SubCycle duration = 0;  // -1: it had ended before, or has not by now
     KernelLedger ledger;
-    SubCycle early = 0;  // of a collective: so much less than `duration`, that of the last GPU, it takes in the mean
+    SubCycle early = 0;  // so much less than `duration`, that of the first or the last GPU, it takes in the mean
   };
   std::vector<Operation> operations;  // in the program's order, none left out; host waits have none of it
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_communication_bytes = 0;

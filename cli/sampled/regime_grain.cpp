@@ -1,4 +1,7 @@
 // At which grain the lab tells a collective by itself.
+#include <algorithm>
+#include <set>
+
 #include "cli/sampled/coarse_system.h"
 #include "cli/sampled/regime_lab.h"
 #include "gpu_model/coarse_gpu.h"
@@ -43,6 +46,18 @@ std::uint32_t RegimeLab::grain_of(OpId collective) const {
   }
   std::uint32_t grain = coarsest_grain(*kernel->programs, config_->system.gpu.compute_unit.max_outstanding_lines);
   while (grain > 1 && demand.bytes.count() < kBytes * grain) grain /= 2;
+  return grain;
+}
+
+std::uint32_t RegimeLab::grain_from(std::uint32_t op) const {
+  const SharedList<ProgramOp>& ops = programs_->front().ops;
+  std::set<Message> seen;
+  std::uint32_t grain = kCoarsestGrain;
+  for (; op < ops.size() && grain > 1; ++op) {
+    if (ops[op].fused) return 1;
+    if (ops[op].kind != ProgramOpKind::collective || !seen.insert(message_of(ops[op].collective)).second) continue;
+    grain = std::min(grain, grain_of(OpId{op}));
+  }
   return grain;
 }
 

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "cli/sampled/coarse_system.h"
+#include "cli/sampled/kernel_paces.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/observed_regime.h"
-#include "cli/sampled/other_gpus.h"
 #include "cli/sampled/repeated_steps.h"
 #include "cli/sampled/steady_collectives.h"
 #include "gpu_model/kernel_signature.h"
@@ -30,6 +30,16 @@ void run_to_end_of(OpId op, Gpu& gpu) {
     WEFT_CHECK(next != Time::max(), "a kernel by itself ends");
     gpu.advance(next + kFlowStep);
   }
+}
+
+GpuProgress done_by(const Gpu& gpu) {
+  const HbmStatistics hbm = gpu.l2().hbm_statistics();
+  GpuProgress done{.hbm_read_bytes = hbm.read_bytes,
+                   .hbm_write_bytes = hbm.write_bytes,
+                   .unit_seconds_compute = gpu.statistics().unit_seconds_compute};
+  done += gpu.skipped();
+  done.memory_transactions = gpu.statistics().memory_transactions;  // those that were simulated
+  return done;
 }
 
 }  // namespace
@@ -94,13 +104,7 @@ void RegimeLab::start_flow_at(OpId op) {
 GpuProgress RegimeLab::flow_to_end_of(OpId op) {
   run_to_end_of(op, *flow_);
   flow_next_ = op.value + 1;
-  const HbmStatistics hbm = flow_->l2().hbm_statistics();
-  GpuProgress done{.hbm_read_bytes = hbm.read_bytes,
-                   .hbm_write_bytes = hbm.write_bytes,
-                   .unit_seconds_compute = flow_->statistics().unit_seconds_compute};
-  done += flow_->skipped();
-  done.memory_transactions = flow_->statistics().memory_transactions;  // those that were simulated
-  return done;
+  return done_by(*flow_);
 }
 
 Regime RegimeLab::kernel(OpId op) {
@@ -109,34 +113,71 @@ Regime RegimeLab::kernel(OpId op) {
   const GpuProgress done = flow_to_end_of(op);
   const GpuProgress moved = done.since(flow_done_);
   flow_done_ = done;
-  const OpTimes& times = flow_->times()[op.value];
+  return observed(*flow_, op, moved, flow_->skip_variance() - uncertain);
+}
+
+Regime RegimeLab::observed(const Gpu& gpu, OpId kernel, const GpuProgress& moved, double variance) {
+  const OpTimes& times = gpu.times()[kernel.value];
   Regime regime;
   regime.operations.push_back({.duration = times.end - times.start, .ledger = {}});
   regime.hbm_read_bytes = moved.hbm_read_bytes;
   regime.hbm_write_bytes = moved.hbm_write_bytes;
   regime.unit_seconds_compute = moved.unit_seconds_compute;
-  regime.uncertainty = std::llround(std::sqrt(flow_->skip_variance() - uncertain));
+  regime.uncertainty = std::llround(std::sqrt(variance));
   memory_transactions_ += moved.memory_transactions;
-  simulated_ += flow_->clock().to_time(times.end - times.start - moved.at);
+  simulated_ += gpu.clock().to_time(times.end - times.start - moved.at);
   return regime;
 }
 
-// Of kernels that ask for the same, the first one's.
-SubCycle RegimeLab::time_alone(OpId op) {
-  SubCycle& lasts = alone_[kernel_signature(programs_->front().ops[op.value])];
-  if (lasts == 0) lasts = kernel(op).operations.front().duration;
-  return lasts;
-}
-
-SubCycle RegimeLab::second_sample(OpId op) {
+// Nothing of what was simulated is left in the L2.
+Regime RegimeLab::kernel_on_guessed_l2(OpId op, bool skip_waves) {
   const HostState state = state_before(op.value);
   GpuWork work = quiet_work();
   work.from = &state;
+  work.skip_waves = skip_waves;
   Gpu gpu(GpuId{0}, config_->system.gpu, work, LinkPorts());
   gpu.set_l2(l2_of_addresses(config_->system.gpu, programs_->front(), op, scripts_ != nullptr));
   run_to_end_of(op, gpu);
-  memory_transactions_ += gpu.statistics().memory_transactions;
-  return gpu.times()[op.value].end - gpu.times()[op.value].start;
+  return observed(gpu, op, done_by(gpu), gpu.skip_variance());
+}
+
+SubCycle RegimeLab::second_sample(OpId op) { return kernel_on_guessed_l2(op, false).operations.front().duration; }
+
+// Of kernels that ask for the same, the first one's.
+const Regime& RegimeLab::alone(OpId op) {
+  Regime& known = alone_[kernel_signature(programs_->front().ops[op.value])];
+  if (known.operations.empty()) known = kernel_on_guessed_l2(op, true);
+  return known;
+}
+
+const PaceBeside& RegimeLab::beside(OpId kernel, OpId collective) {
+  const Program& program = programs_->front();
+  const auto key =
+      std::pair(kernel_signature(program.ops[kernel.value]), message_of(program.ops[collective.value].collective));
+  const auto known = beside_.find(key);
+  if (known != beside_.end()) return known->second;
+  const L2Cache l2 = l2_of_addresses(config_->system.gpu, program, kernel, true);
+  PaceBeside found = pace_beside(*config_, *at_grain(1).folded, program, kernel, collective, l2);
+  memory_transactions_ += found.memory_transactions;
+  packets_ += found.packets;
+  simulated_ += found.simulated;
+  return beside_.emplace(key, std::move(found)).first->second;
+}
+
+// What kernels did that only took their time.
+void RegimeLab::add_timed_kernels(const Machine& machine, const KernelPaces& paces, std::uint32_t first,
+                                  Regime& regime) {
+  for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
+    const ProgramOp& op = programs_->front().ops[first + i];
+    if (op.kind != ProgramOpKind::kernel || regime.operations[i].duration < 0) continue;
+    const Regime& by_itself = alone(OpId{first + i});
+    regime.operations[i].ledger = paces.ledger(OpId{first + i});
+    regime.operations[i].early = regime.operations[i].duration - mean_duration(machine, first + i);
+    regime.hbm_read_bytes += by_itself.hbm_read_bytes;
+    regime.hbm_write_bytes += by_itself.hbm_write_bytes;
+    regime.unit_seconds_compute += by_itself.unit_seconds_compute;
+    regime.uncertainty += by_itself.uncertainty;
+  }
 }
 
 // Collectives end at once.
@@ -156,27 +197,22 @@ std::unique_ptr<Machine> RegimeLab::quiet_machine(const HostState& state) {
   return std::make_unique<Machine>(config_->system, work);
 }
 
-// Where some GPUs stand for all, and programs go round rings; else null.
-const std::vector<std::uint32_t>* RegimeLab::kinds_of_others() {
-  if (scripts_ == nullptr) return nullptr;
+bool RegimeLab::times_kernels() {
+  if (scripts_ == nullptr) return false;
   const FoldedMachine& folded = *at_grain(1).folded;
-  if (!folded.why_not().empty() || folded.standing() == 1) return nullptr;
-  if (!kinds_) {
-    const Program& program = programs_->front();
-    kinds_ = repeated_steps(program, 0).empty() ? std::vector<std::uint32_t>() : kinds_of_kernels(program);
-  }
-  return kinds_->empty() ? nullptr : &*kinds_;
+  if (!folded.why_not().empty() || folded.standing() == 1) return false;
+  if (!timed_kernels_) timed_kernels_ = !repeated_steps(programs_->front(), 0).empty();
+  return *timed_kernels_;
 }
 
-std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at,
-                                                 const std::vector<std::uint32_t>* kinds_of_others) {
+std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at, bool timed) {
   std::vector<GpuWork> work;
   if (at.folded->why_not().empty()) {
     for (std::uint32_t g = 0; g < at.folded->standing(); ++g) {
       work.push_back(at.folded->work(g));
       work.back().from = &state;
       work.back().skip_waves = at.folded->standing() == 1;
-      if (g > 0) work.back().kinds = kinds_of_others;
+      work.back().kernels_timed = timed && (g > 0 || at.config.collective.grain > 1);
     }
     return std::make_unique<Machine>(at.system, work, at.folded->multicast_groups(), CarriedValues(),
                                      at.folded->scripts().aggregation_groups(), config_->seed, config_->gpus);
@@ -190,22 +226,25 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& 
 }
 
 Regime RegimeLab::company(const HostState& state, bool by_itself) {
-  const std::uint32_t grain = by_itself ? grain_of(state.first) : 1;
-  const std::unique_ptr<Grain> alone = by_itself ? folded_alone(state.first, grain) : nullptr;
-  const std::vector<std::uint32_t>* kinds = by_itself ? nullptr : kinds_of_others();
+  const bool timed = !by_itself && times_kernels();
+  const std::uint32_t grain = by_itself ? grain_of(state.first) : timed ? grain_from(state.first.value) : 1;
+  const std::unique_ptr<Grain> by_fewer = by_itself ? folded_alone(state.first, grain) : nullptr;
   const std::unique_ptr<Machine> machine =
-      scripts_ == nullptr ? quiet_machine(state) : machine_from(state, alone ? *alone : at_grain(grain), kinds);
+      scripts_ == nullptr ? quiet_machine(state) : machine_from(state, by_fewer ? *by_fewer : at_grain(grain), timed);
   const L2Cache before = l2_before(state.first);
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
   SteadySequence sequence(*machine, programs_->front(), state.first.value);
-  OtherGpus others(*machine, programs_->front(), kinds, state.first.value, [this](OpId op) { return time_alone(op); });
+  KernelPaces paces(
+      *machine, programs_->front(),
+      {.alone = [this](OpId op) { return alone(op).operations.front().duration; },
+       .beside = [this](OpId kernel, OpId collective) -> const PaceBeside& { return beside(kernel, collective); }});
   const ProgramPlace from{state.first.value, std::max(state.first.value, state.end)};
   const Program& program = programs_->front();
   const auto [to, after, all_at_once] = machine->run_until_quiet(
       from, config_->threads,
       [&](Time now) {
-        others.look(now);
+        if (timed) paces.look(now);
         steady.look(now);
         sequence.look(now);
       },
@@ -223,6 +262,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
         make_network(config_->system.network, static_cast<std::uint32_t>(machine->gpus()), {}, machine->folded_gpus());
     tell_finely(machine->fabric()->topology(), real->topology, grain, regime);
   }
+  if (timed && grain > 1) add_timed_kernels(*machine, paces, state.first.value, regime);
   for (std::size_t g = 0; g < machine->gpus(); ++g) {
     memory_transactions_ += machine->gpu(g).statistics().memory_transactions;
   }
@@ -231,12 +271,16 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   for (std::uint32_t i = state.first.value; i < to.end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
   double scatter = grain > 1 ? kGrainScatter : 0;
   if (scripts_ != nullptr) {
-    const FoldedMachine& folded = *(alone ? *alone : at_grain(grain)).folded;
+    const FoldedMachine& folded = *(by_fewer ? *by_fewer : at_grain(grain)).folded;
     scatter += folded.why_not().empty() ? folded.scatter(state.first.value, to.end) : kApartScatter;
   }
   regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(last));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
-  keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);
+  if (timed && grain > 1) {
+    l2_.reset();  // what kernels touched is not in it
+  } else {
+    keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);
+  }
   return regime;
 }
 

@@ -5,11 +5,14 @@
 #include <memory>
 #include <optional>
 
+#include "cli/sampled/pace_beside.h"
 #include "cli/sampled/regime.h"
 #include "cli/sampled/symmetry.h"
 #include "gpu_model/kernel_signature.h"
 
 namespace weft {
+
+class KernelPaces;
 
 class RegimeLab {
  public:
@@ -37,11 +40,15 @@ class RegimeLab {
   // Those that stand for all; and whether they do so by trees in which all nodes are alike.
   [[nodiscard]] std::uint32_t standing() const;
   [[nodiscard]] bool has_alike_trees() const;
-  // Whether kernels of other GPUs than the first only took a time (OtherGpus).
-  [[nodiscard]] bool timed_kernels() const { return kinds_ && !kinds_->empty(); }
+  // Whether kernels beside collectives only took a time (KernelPaces).
+  [[nodiscard]] bool timed_kernels() const { return timed_kernels_.value_or(false); }
 
  private:
-  SubCycle time_alone(OpId op);
+  Regime observed(const Gpu& gpu, OpId kernel, const GpuProgress& moved, double variance);
+  Regime kernel_on_guessed_l2(OpId op, bool skip_waves);
+  const Regime& alone(OpId op);
+  const PaceBeside& beside(OpId kernel, OpId collective);
+  void add_timed_kernels(const Machine& machine, const KernelPaces& paces, std::uint32_t first, Regime& regime);
   L2Cache l2_before(OpId op);
   void keep_l2(const L2Cache& l2, std::uint32_t next);
   [[nodiscard]] GpuWork quiet_work();
@@ -59,12 +66,14 @@ class RegimeLab {
   [[nodiscard]] SystemSpec system_at(std::uint32_t grain) const;
   Grain& at_grain(std::uint32_t grain);
   [[nodiscard]] std::uint32_t grain_of(OpId collective) const;
+  // Of a machine in which all collectives from an operation on may run, and nothing else does but take its time.
+  [[nodiscard]] std::uint32_t grain_from(std::uint32_t op) const;
   // For a collective by itself: by fewer GPUs than the whole program needs. None: not possible.
   [[nodiscard]] std::unique_ptr<Grain> folded_alone(OpId collective, std::uint32_t grain);
-  [[nodiscard]] const std::vector<std::uint32_t>* kinds_of_others();
+  // Where some GPUs stand for all, and programs go round rings.
+  [[nodiscard]] bool times_kernels();
   [[nodiscard]] std::unique_ptr<Machine> quiet_machine(const HostState& state);
-  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at,
-                                                      const std::vector<std::uint32_t>* kinds_of_others);
+  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at, bool timed);
   [[nodiscard]] L2Cache at_grain(const L2Cache& l2, std::uint32_t grain, std::uint32_t wanted) const;
 
   const RunConfig* config_;
@@ -77,10 +86,11 @@ class RegimeLab {
   std::uint32_t l2_at_ = 0;
   std::unique_ptr<Gpu> flow_;  // runs kernels by themselves, one after the other
   HostState flow_state_;
-  std::uint32_t flow_next_ = 0;                      // the operation after those that have run
-  GpuProgress flow_done_;                            // by those
-  std::map<KernelSignature, SubCycle> alone_;        // how long kernels take
-  std::optional<std::vector<std::uint32_t>> kinds_;  // of kernels, where they are asked for; empty: none counts
+  std::uint32_t flow_next_ = 0;              // the operation after those that have run
+  GpuProgress flow_done_;                    // by those
+  std::map<KernelSignature, Regime> alone_;  // of kernels that only take their time
+  std::map<std::pair<KernelSignature, Message>, PaceBeside> beside_;
+  std::optional<bool> timed_kernels_;
   std::int64_t memory_transactions_ = 0, packets_ = 0;
   Time simulated_;
 };

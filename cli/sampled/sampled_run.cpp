@@ -62,7 +62,9 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
                               : ""));
     if (lab.timed_kernels()) {
       result.notes.emplace_back(
-          "Kernels are simulated on GPU 0; on the others that stand for all they take as long as there, or as alone.");
+          "Beside collectives, kernels of other GPUs than GPU 0, and of long messages all, take what they take alone, "
+          "as "
+          "many times longer as was measured of each.");
     }
   }
 }
