@@ -107,8 +107,8 @@ struct OperationRecord {
   TrainingPhase phase = TrainingPhase::other;
   bool communication = false;
   double start_s = 0, end_s = 0;
-  double early_s = 0;  // of one GPU that stands for others: in the mean they are through so much earlier
-  std::optional<double> isolated_s;                  // the kernel by itself on an idle GPU
+  double early_s = 0;                // of one GPU that stands for others: in the mean they are through so much earlier
+  std::optional<double> isolated_s;  // the kernel by itself on an idle GPU
   std::optional<double> undisturbed_s;               // the kernel in the same program, but without any communication
   SlowdownByCause causes;                            // of (end - start) - undisturbed, summing to it
   double beside_waiting_s = 0, beside_moving_s = 0;  // of a kernel's time, beside collectives that only wait, or move

@@ -83,9 +83,9 @@ class Gpu final : public Chip {
   void come_to(Time now);
   // Between two windows: operations are left out, which move so much; seconds of units that communicate.
   void leave_out(const RepeatedOps& ops, const GpuProgress& moved, double communicating);
-  // gpu_timed.cpp: kernels that only take their time; when they will end. Collectives that have blocks on units.
+  // gpu_timed.cpp: what only takes its time; when it will end. Collectives that have blocks on units.
   [[nodiscard]] const std::vector<TimedKernel>& timed() const { return timed_; }
-  void set_end(OpId kernel, SubCycle end);
+  void set_end(OpId op, SubCycle end);
   [[nodiscard]] Time timed_left() const;
   void communicating(std::vector<OpId>& found) const;
   [[nodiscard]] const Frontend& frontend() const { return frontend_; }
@@ -123,7 +123,7 @@ class Gpu final : public Chip {
   [[nodiscard]] std::uint32_t nic_unit() const { return spec_.compute_units + 1; }
   void end_op(std::uint32_t kernel);
   void go_on(bool host);
-  [[nodiscard]] std::optional<SubCycle> given_time(OpId kernel) const;
+  [[nodiscard]] std::optional<SubCycle> given_time(OpId op) const;
   void start_timed(std::uint32_t slot, SubCycle lasts);
   void expect_timed(const TimedKernel& kernel);
   void end_timed();

@@ -60,7 +60,8 @@ void Gpu::start_op(OpId op) {
   const bool is_kernel = frontend_.program().ops[op.value].kind == ProgramOpKind::kernel;
   const ScriptedKernel* script = is_kernel ? nullptr : work_.scripts[op.value];
   WEFT_CHECK(is_kernel || script != nullptr, "a collective or copy without a script");
-  parts_left_[op.value] = script == nullptr ? 1 : 1 + static_cast<std::uint32_t>(script->launched.size());
+  const bool in_parts = script != nullptr && !given_time(op);
+  parts_left_[op.value] = in_parts ? 1 + static_cast<std::uint32_t>(script->launched.size()) : 1;
   start_kernel(op, script);
 }
 
@@ -90,9 +91,11 @@ void Gpu::start_kernel(OpId op, const ScriptedKernel* script) {
   kernel.left_out_before = skipped_.at;
   kernel.sequence = launches_++;
   if (described != nullptr) kernel.priority = frontend_.program().priorities[described->stream.value];
-  const std::optional<SubCycle> time = script == nullptr ? given_time(op) : std::nullopt;
+  const std::optional<SubCycle> time = given_time(op);
   if (time) {
     kernel.timed = true;
+    kernel.communication = script != nullptr;
+    if (kernel.communication) --collectives_;  // it sends nothing
   } else if (script == nullptr) {
     kernel.pushed = pushed_by(op);
     if (kernel.pushed != nullptr) pushing_.push_back(slot);
@@ -135,7 +138,7 @@ void Gpu::end_op(std::uint32_t slot) {
   free_running_.push_back(slot);
   if (work_.skip_waves && active_.size() == 1) watch_waves(running_[active_.front()]);  // by itself from now on
   if (--parts_left_[op.value] > 0 || is_resident(op)) return;
-  if (running_[slot].communication || running_[slot].pushed != nullptr) --collectives_;
+  if ((running_[slot].communication && !running_[slot].timed) || running_[slot].pushed != nullptr) --collectives_;
   ready_.clear();
   go_on(frontend_.completed(op, now() + skipped_.at, ready_));
 }

@@ -1,4 +1,4 @@
-// Kernels that take a time that is given, and nothing else of the GPU.
+// Kernels and collectives that take a time that is given, and nothing else of the GPU.
 #include <algorithm>
 
 #include "gpu_model/gpu.h"
@@ -6,10 +6,16 @@
 namespace weft {
 
 // None: it runs. kNotKnown: it will be said while it does.
-std::optional<SubCycle> Gpu::given_time(OpId kernel) const {
-  if (const SubCycle lasts = lasts_of(kernel); lasts > 0) return lasts;
-  if (!work_.kernels_timed || is_resident(kernel) || frontend_.program().ops[kernel.value].fused) return std::nullopt;
-  return TimedKernel::kNotKnown;
+std::optional<SubCycle> Gpu::given_time(OpId op) const {
+  if (is_resident(op)) return std::nullopt;
+  const ProgramOp& described = frontend_.program().ops[op.value];
+  if (described.kind == ProgramOpKind::kernel) {
+    if (const SubCycle lasts = lasts_of(op); lasts > 0) return lasts;
+    if (work_.kernels_timed && !described.fused) return TimedKernel::kNotKnown;
+  } else if (work_.timed_collectives != nullptr && (*work_.timed_collectives)[op.value]) {
+    return TimedKernel::kNotKnown;
+  }
+  return std::nullopt;
 }
 
 void Gpu::start_timed(std::uint32_t slot, SubCycle lasts) {
@@ -51,7 +57,8 @@ void Gpu::set_end(OpId op, SubCycle end) {
 void Gpu::communicating(std::vector<OpId>& found) const {
   for (const std::uint32_t slot : active_) {
     const RunningKernel& kernel = running_[slot];
-    if (kernel.communication && kernel.on_units && kernel.begun() > kernel.blocks_done) found.push_back(kernel.op);
+    if (!kernel.communication || !kernel.on_units) continue;
+    if (kernel.timed || kernel.begun() > kernel.blocks_done) found.push_back(kernel.op);
   }
 }
 

@@ -61,11 +61,15 @@ void Gpu::watch_waves(const RunningKernel& kernel) {
 
 GpuProgress Gpu::progress() const {
   const HbmStatistics hbm = l2_.hbm_statistics();
+  SubCycle not_counted = 0;  // of units whose blocks have not changed since
+  for (const Unit& unit : units_) {
+    if (unit.compute_blocks > 0 && unit.communication_blocks == 0) not_counted += now() - unit.accounted;
+  }
   GpuProgress done{.at = now(),
                    .hbm_read_bytes = hbm.read_bytes,
                    .hbm_write_bytes = hbm.write_bytes,
                    .memory_transactions = statistics_.memory_transactions,
-                   .unit_seconds_compute = statistics_.unit_seconds_compute};
+                   .unit_seconds_compute = statistics_.unit_seconds_compute + to_seconds(clock_.to_time(not_counted))};
   return done += skipped_;
 }
 
@@ -90,8 +94,7 @@ L2Cache::Touched Gpu::leave_out_blocks(RunningKernel& kernel, std::uint64_t bloc
   std::uint64_t first = kernel.begun();
   kernel.leave_out(blocks);
   if (!ask_all) {
-    first =
-        std::max(first, first_told(*kernel.program, kernel.begun(), resident, WaveSkip::kFills * spec_.l2.bytes));
+    first = std::max(first, first_told(*kernel.program, kernel.begun(), resident, WaveSkip::kFills * spec_.l2.bytes));
   }
   return touch_blocks(*kernel.program, first, kernel.begun(), resident, l2_);
 }

@@ -33,6 +33,8 @@ struct GpuWork {
   std::vector<SubCycle> lasts = {};
   // Kernels take the time that Gpu::set_end() says, and nothing of the GPU; those that push sums run.
   bool kernels_timed = false;
+  // By op: so do collectives, if it says so when they start. Null: none.
+  const std::vector<bool>* timed_collectives = nullptr;
   // By op, empty: none. What kernels push to switches, where the GPU has links; else they store it.
   std::vector<const PushedOutput*> pushes = {};
   // Blocks that stay from the beginning until all operations have ended, which then is counted at the flag.

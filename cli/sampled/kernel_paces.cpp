@@ -18,6 +18,7 @@ void KernelPaces::look(std::uint32_t g, Time now) {
   });
   if (timed.empty()) return;
   for (const TimedKernel& kernel : timed) {
+    if (program_->ops[kernel.op.value].kind != ProgramOpKind::kernel) continue;
     if (std::ranges::any_of(going, [&](const Going& other) { return other.op == kernel.op; })) continue;
     going.push_back({.op = kernel.op, .since = kernel.start, .left = static_cast<double>(known_.alone(kernel.op))});
   }

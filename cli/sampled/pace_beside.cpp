@@ -21,12 +21,6 @@ struct Reached {
   SubCycle time = 0;
 };
 
-ProgramOp at_once(ProgramOp op) {
-  op.waits.clear();
-  op.host_delay = op.start_delay = Time();
-  return op;
-}
-
 // Both have come to the GPU.
 const HostState kStart{kCollective, 2, {0, 0}, std::nullopt, 0};
 
@@ -75,6 +69,12 @@ class ByItself {
 };
 
 }  // namespace
+
+ProgramOp at_once(ProgramOp op) {
+  op.waits.clear();
+  op.host_delay = op.start_delay = Time();
+  return op;
+}
 
 PaceBeside pace_beside(const RunConfig& config, const FoldedMachine& folded, const Program& program, OpId kernel,
                        OpId collective, const L2Cache& l2) {

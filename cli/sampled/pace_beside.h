@@ -8,6 +8,9 @@
 
 namespace weft {
 
+// The operation in a program of its own, in which nothing holds it back.
+[[nodiscard]] ProgramOp at_once(ProgramOp op);
+
 struct PaceBeside {
   double times_longer = 1;  // than by itself, to come as far
   KernelLedger ledger;      // what held it up

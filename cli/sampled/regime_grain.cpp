@@ -6,6 +6,7 @@
 #include "cli/sampled/regime_lab.h"
 #include "gpu_model/coarse_gpu.h"
 #include "gpu_model/coarse_programs.h"
+#include "network/network.h"
 
 namespace weft {
 
@@ -59,6 +60,12 @@ std::uint32_t RegimeLab::grain_from(std::uint32_t op) const {
     grain = std::min(grain, grain_of(OpId{op}));
   }
   return grain;
+}
+
+void RegimeLab::tell_real_network(const Machine& machine, std::uint32_t grain, Regime& regime) const {
+  const auto real =
+      make_network(config_->system.network, static_cast<std::uint32_t>(machine.gpus()), {}, machine.folded_gpus());
+  tell_finely(machine.fabric()->topology(), real->topology, grain, regime);
 }
 
 L2Cache RegimeLab::at_grain(const L2Cache& l2, std::uint32_t grain, std::uint32_t wanted) const {

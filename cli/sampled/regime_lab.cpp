@@ -10,7 +10,6 @@
 #include "cli/sampled/repeated_steps.h"
 #include "cli/sampled/steady_collectives.h"
 #include "gpu_model/kernel_signature.h"
-#include "network/network.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -18,8 +17,6 @@ namespace weft {
 namespace {
 // So exactly is it known which kernel moved what: less than it takes to launch the next one.
 constexpr Time kFlowStep = nanoseconds(500);
-// By how much times at a coarser grain scatter around those in cycle, one standard deviation (docs/validation.md).
-constexpr double kGrainScatter = 0.01;
 // Likewise of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
 // seen.
 constexpr double kApartScatter = 0.0075;
@@ -143,43 +140,6 @@ Regime RegimeLab::kernel_on_guessed_l2(OpId op, bool skip_waves) {
 
 SubCycle RegimeLab::second_sample(OpId op) { return kernel_on_guessed_l2(op, false).operations.front().duration; }
 
-// Of kernels that ask for the same, the first one's.
-const Regime& RegimeLab::alone(OpId op) {
-  Regime& known = alone_[kernel_signature(programs_->front().ops[op.value])];
-  if (known.operations.empty()) known = kernel_on_guessed_l2(op, true);
-  return known;
-}
-
-const PaceBeside& RegimeLab::beside(OpId kernel, OpId collective) {
-  const Program& program = programs_->front();
-  const auto key =
-      std::pair(kernel_signature(program.ops[kernel.value]), message_of(program.ops[collective.value].collective));
-  const auto known = beside_.find(key);
-  if (known != beside_.end()) return known->second;
-  const L2Cache l2 = l2_of_addresses(config_->system.gpu, program, kernel, true);
-  PaceBeside found = pace_beside(*config_, *at_grain(1).folded, program, kernel, collective, l2);
-  memory_transactions_ += found.memory_transactions;
-  packets_ += found.packets;
-  simulated_ += found.simulated;
-  return beside_.emplace(key, std::move(found)).first->second;
-}
-
-// What kernels did that only took their time.
-void RegimeLab::add_timed_kernels(const Machine& machine, const KernelPaces& paces, std::uint32_t first,
-                                  Regime& regime) {
-  for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
-    const ProgramOp& op = programs_->front().ops[first + i];
-    if (op.kind != ProgramOpKind::kernel || regime.operations[i].duration < 0) continue;
-    const Regime& by_itself = alone(OpId{first + i});
-    regime.operations[i].ledger = paces.ledger(OpId{first + i});
-    regime.operations[i].early = regime.operations[i].duration - mean_duration(machine, first + i);
-    regime.hbm_read_bytes += by_itself.hbm_read_bytes;
-    regime.hbm_write_bytes += by_itself.hbm_write_bytes;
-    regime.unit_seconds_compute += by_itself.unit_seconds_compute;
-    regime.uncertainty += by_itself.uncertainty;
-  }
-}
-
 // Collectives end at once.
 GpuWork RegimeLab::quiet_work() {
   if (!copies_) copies_.emplace(*config_, *programs_);
@@ -197,22 +157,14 @@ std::unique_ptr<Machine> RegimeLab::quiet_machine(const HostState& state) {
   return std::make_unique<Machine>(config_->system, work);
 }
 
-bool RegimeLab::times_kernels() {
-  if (scripts_ == nullptr) return false;
-  const FoldedMachine& folded = *at_grain(1).folded;
-  if (!folded.why_not().empty() || folded.standing() == 1) return false;
-  if (!timed_kernels_) timed_kernels_ = !repeated_steps(programs_->front(), 0).empty();
-  return *timed_kernels_;
-}
-
-std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at, bool timed) {
+std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at, bool others_timed) {
   std::vector<GpuWork> work;
   if (at.folded->why_not().empty()) {
     for (std::uint32_t g = 0; g < at.folded->standing(); ++g) {
       work.push_back(at.folded->work(g));
       work.back().from = &state;
       work.back().skip_waves = at.folded->standing() == 1;
-      work.back().kernels_timed = timed && (g > 0 || at.config.collective.grain > 1);
+      work.back().kernels_timed = others_timed && g > 0;
     }
     return std::make_unique<Machine>(at.system, work, at.folded->multicast_groups(), CarriedValues(),
                                      at.folded->scripts().aggregation_groups(), config_->seed, config_->gpus);
@@ -225,26 +177,32 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& 
                                    at.each->aggregation_groups(), config_->seed);
 }
 
+void RegimeLab::count(const Machine& machine) {
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    memory_transactions_ += machine.gpu(g).statistics().memory_transactions;
+  }
+  for (const Machine::Link& link : machine.links()) packets_ += link.statistics->packets;
+}
+
 Regime RegimeLab::company(const HostState& state, bool by_itself) {
-  const bool timed = !by_itself && times_kernels();
-  const std::uint32_t grain = by_itself ? grain_of(state.first) : timed ? grain_from(state.first.value) : 1;
+  const bool others_timed = !by_itself && goes_round_rings();
+  if (others_timed && grain_from(state.first.value) > 1) return long_ring(state, grain_from(state.first.value));
+  const std::uint32_t grain = by_itself ? grain_of(state.first) : 1;
   const std::unique_ptr<Grain> by_fewer = by_itself ? folded_alone(state.first, grain) : nullptr;
   const std::unique_ptr<Machine> machine =
-      scripts_ == nullptr ? quiet_machine(state) : machine_from(state, by_fewer ? *by_fewer : at_grain(grain), timed);
+      scripts_ == nullptr ? quiet_machine(state)
+                          : machine_from(state, by_fewer ? *by_fewer : at_grain(grain), others_timed);
   const L2Cache before = l2_before(state.first);
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
   SteadySequence sequence(*machine, programs_->front(), state.first.value);
-  KernelPaces paces(
-      *machine, programs_->front(),
-      {.alone = [this](OpId op) { return alone(op).operations.front().duration; },
-       .beside = [this](OpId kernel, OpId collective) -> const PaceBeside& { return beside(kernel, collective); }});
+  KernelPaces paces = paces_of(*machine);
   const ProgramPlace from{state.first.value, std::max(state.first.value, state.end)};
   const Program& program = programs_->front();
   const auto [to, after, all_at_once] = machine->run_until_quiet(
       from, config_->threads,
       [&](Time now) {
-        if (timed) paces.look(now);
+        if (others_timed) paces.look(now);
         steady.look(now);
         sequence.look(now);
       },
@@ -257,16 +215,8 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   Regime regime = observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, all_at_once);
   regime.uncertainty =
       steady.uncertainty() + sequence.uncertainty() + std::llround(std::sqrt(machine->gpu(0).skip_variance()));
-  if (grain > 1) {
-    const auto real =
-        make_network(config_->system.network, static_cast<std::uint32_t>(machine->gpus()), {}, machine->folded_gpus());
-    tell_finely(machine->fabric()->topology(), real->topology, grain, regime);
-  }
-  if (timed && grain > 1) add_timed_kernels(*machine, paces, state.first.value, regime);
-  for (std::size_t g = 0; g < machine->gpus(); ++g) {
-    memory_transactions_ += machine->gpu(g).statistics().memory_transactions;
-  }
-  for (const Machine::Link& link : machine->links()) packets_ += link.statistics->packets;
+  if (grain > 1) tell_real_network(*machine, grain, regime);
+  count(*machine);
   SubCycle last = 0;
   for (std::uint32_t i = state.first.value; i < to.end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
   double scatter = grain > 1 ? kGrainScatter : 0;
@@ -276,11 +226,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   }
   regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(last));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
-  if (timed && grain > 1) {
-    l2_.reset();  // what kernels touched is not in it
-  } else {
-    keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);
-  }
+  keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);
   return regime;
 }
 

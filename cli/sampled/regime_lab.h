@@ -7,12 +7,16 @@
 
 #include "cli/sampled/pace_beside.h"
 #include "cli/sampled/regime.h"
+#include "cli/sampled/shift_flows.h"
 #include "cli/sampled/symmetry.h"
 #include "gpu_model/kernel_signature.h"
 
 namespace weft {
 
 class KernelPaces;
+
+// By how much times at a coarser grain scatter around those in cycle, one standard deviation (docs/validation.md).
+inline constexpr double kGrainScatter = 0.01;
 
 class RegimeLab {
  public:
@@ -46,9 +50,7 @@ class RegimeLab {
  private:
   Regime observed(const Gpu& gpu, OpId kernel, const GpuProgress& moved, double variance);
   Regime kernel_on_guessed_l2(OpId op, bool skip_waves);
-  const Regime& alone(OpId op);
-  const PaceBeside& beside(OpId kernel, OpId collective);
-  void add_timed_kernels(const Machine& machine, const KernelPaces& paces, std::uint32_t first, Regime& regime);
+  void count(const Machine& machine);
   L2Cache l2_before(OpId op);
   void keep_l2(const L2Cache& l2, std::uint32_t next);
   [[nodiscard]] GpuWork quiet_work();
@@ -70,10 +72,21 @@ class RegimeLab {
   [[nodiscard]] std::uint32_t grain_from(std::uint32_t op) const;
   // For a collective by itself: by fewer GPUs than the whole program needs. None: not possible.
   [[nodiscard]] std::unique_ptr<Grain> folded_alone(OpId collective, std::uint32_t grain);
-  // Where some GPUs stand for all, and programs go round rings.
-  [[nodiscard]] bool times_kernels();
   [[nodiscard]] std::unique_ptr<Machine> quiet_machine(const HostState& state);
-  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at, bool timed);
+  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at, bool others_timed);
+  // What a machine of such lines says of links, switches and HBM, as the real one would.
+  void tell_real_network(const Machine& machine, std::uint32_t grain, Regime& regime) const;
+  // regime_ring.cpp: where some GPUs stand for all, and programs go round rings. By themselves: kernels, kernels beside
+  // collectives, shifts. And a stretch in which those of long messages only take their time.
+  [[nodiscard]] bool goes_round_rings();
+  const Regime& alone(OpId op);
+  const PaceBeside& beside(OpId kernel, OpId collective);
+  [[nodiscard]] OpId shift_behind(OpId op) const;
+  const ShiftByItself& shift(OpId op, std::uint32_t grain);
+  [[nodiscard]] KernelPaces paces_of(Machine& machine);
+  void add_timed(const Machine& machine, const KernelPaces& paces, const std::vector<bool>& shifts, std::uint32_t first,
+                 std::uint32_t grain, Regime& regime);
+  [[nodiscard]] Regime long_ring(const HostState& state, std::uint32_t grain);
   [[nodiscard]] L2Cache at_grain(const L2Cache& l2, std::uint32_t grain, std::uint32_t wanted) const;
 
   const RunConfig* config_;
@@ -90,6 +103,7 @@ class RegimeLab {
   GpuProgress flow_done_;                    // by those
   std::map<KernelSignature, Regime> alone_;  // of kernels that only take their time
   std::map<std::pair<KernelSignature, Message>, PaceBeside> beside_;
+  std::map<std::pair<std::uint32_t, Message>, ShiftByItself> shifts_;  // by grain
   std::optional<bool> timed_kernels_;
   std::int64_t memory_transactions_ = 0, packets_ = 0;
   Time simulated_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/sampled/program_likeness.h"
+#include "cli/sampled/shift_flows.h"
 
 namespace weft {
 
@@ -21,10 +22,6 @@ constexpr std::uint32_t kBuffers = 2;
 // GPUs that end a shift so far apart from the first one, as a share of its time, do not wait for each other: who is
 // through goes on, unless kernels last longer.
 constexpr double kApart = 0.05;
-
-bool is_shift(const ProgramOp& op) {
-  return op.kind == ProgramOpKind::collective && op.collective.kind == CollectiveKind::shift;
-}
 
 bool apart(const OpTimes& first, const OpTimes& other) {
   return static_cast<double>(std::abs(other.end - first.end)) > kApart * static_cast<double>(first.end - first.start);

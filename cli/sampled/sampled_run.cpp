@@ -64,7 +64,8 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
       result.notes.emplace_back(
           "Beside collectives, kernels of other GPUs than GPU 0, and of long messages all, take what they take alone, "
           "as "
-          "many times longer as was measured of each.");
+          "many times longer as was measured of each. Long shifts with no other collective beside them take what they "
+          "take by themselves.");
     }
   }
 }

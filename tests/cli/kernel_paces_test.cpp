@@ -1,4 +1,4 @@
-// Kernels that only take their time, beside collectives: how much longer that is, and what is made of it.
+// Kernels and shifts that only take their time: how long that is, and what is made of it.
 #include "cli/sampled/kernel_paces.h"
 
 #include <gtest/gtest.h>
@@ -6,6 +6,7 @@
 #include "cli/run_config.h"
 #include "cli/sampled/observed_regime.h"
 #include "cli/sampled/regime_lab.h"
+#include "cli/sampled/shift_flows.h"
 #include "cli/scripts.h"
 #include "cli/system_of.h"
 #include "sim/error.h"
@@ -175,6 +176,37 @@ TEST(KernelPaces, ALongRingInCoarserLinesIsAsInDetail) {
   EXPECT_LT(static_cast<double>(lab.memory_transactions()), 0.6 * static_cast<double>(transactions));
   // What kernels do is counted, though none was simulated among them.
   EXPECT_NEAR(regime.unit_seconds_compute / machine.gpu(0).statistics().unit_seconds_compute, 1, 0.1);
+  EXPECT_NEAR(regime.unit_seconds_communication / machine.gpu(0).statistics().unit_seconds_communication, 1, 0.1);
+  std::int64_t moved = 0;
+  for (const LinkLoad& link : regime.links) moved += link.payload_bytes;
+  std::int64_t moved_in_detail = 0;
+  for (const Machine::Link& link : machine.links()) moved_in_detail += link.statistics->payload_bytes;
+  EXPECT_NEAR(static_cast<double>(moved) * kGpus / regime.gpus / static_cast<double>(moved_in_detail), 1, 0.02);
+}
+
+// Both GPUs of a node, from where a shift begins: what goes by the NIC comes at 100, between them at 20.
+ShiftByItself two_and_two() {
+  ShiftByItself shift;
+  shift.first = {100, 20, 100, 25};
+  shift.both = {190, 45, 190, 50};
+  shift.shifts = 2;
+  return shift;
+}
+
+TEST(ShiftFlows, ATransferWithinANodeTakesWhatTheOneTakesThatWaitsForNoNic) {
+  const Transfer way = transfer_of(two_and_two(), 0, 1, false);
+  EXPECT_EQ(way.takes, 20);
+  EXPECT_EQ(way.follows, 0);
+  EXPECT_EQ(way.ahead, 0);
+}
+
+TEST(ShiftFlows, ANicGoesOnBehindTheMessageBeforeAndItsSenderIsThroughSooner) {
+  const Transfer way = transfer_of(two_and_two(), 1, 2, true);
+  EXPECT_EQ(way.takes, 100);
+  EXPECT_EQ(way.follows, 90);
+  EXPECT_EQ(way.quick, 20);
+  EXPECT_EQ(way.sends, 20);
+  EXPECT_EQ(way.ahead, 145);
 }
 
 }  // namespace

@@ -231,6 +231,8 @@ void expect_the_same_in_less(const Program& program, double share = 0.7, const G
   EXPECT_LT(some.statistics().memory_transactions, share * static_cast<double>(all.statistics().memory_transactions));
   EXPECT_GT(left_out.at, 0);
   EXPECT_NEAR(skipping.duration(0) / whole.duration(0), 1, 0.02);
+  const double held = some.statistics().unit_seconds_compute + left_out.unit_seconds_compute;
+  EXPECT_NEAR(held / all.statistics().unit_seconds_compute, 1, 0.03);
   const HbmStatistics seen = some.l2().hbm_statistics();
   const HbmStatistics expected = all.l2().hbm_statistics();
   EXPECT_NEAR(static_cast<double>(seen.read_bytes + left_out.hbm_read_bytes) / static_cast<double>(expected.read_bytes),
