@@ -44,8 +44,8 @@ class RegimeLab {
   // Those that stand for all; and whether they do so by trees in which all nodes are alike.
   [[nodiscard]] std::uint32_t standing() const;
   [[nodiscard]] bool has_alike_trees() const;
-  // Whether kernels beside collectives only took a time (KernelPaces).
-  [[nodiscard]] bool timed_kernels() const { return timed_kernels_.value_or(false); }
+  // Whether kernels beside collectives, and long shifts, only took their time (regime_ring.cpp).
+  [[nodiscard]] bool timed_kernels() const { return round_rings_.value_or(false); }
 
  private:
   Regime observed(const Gpu& gpu, OpId kernel, const GpuProgress& moved, double variance);
@@ -104,7 +104,7 @@ class RegimeLab {
   std::map<KernelSignature, Regime> alone_;  // of kernels that only take their time
   std::map<std::pair<KernelSignature, Message>, PaceBeside> beside_;
   std::map<std::pair<std::uint32_t, Message>, ShiftByItself> shifts_;  // by grain
-  std::optional<bool> timed_kernels_;
+  std::optional<bool> round_rings_;  // once it was asked for
   std::int64_t memory_transactions_ = 0, packets_ = 0;
   Time simulated_;
 };

@@ -32,8 +32,8 @@ bool RegimeLab::goes_round_rings() {
   if (scripts_ == nullptr) return false;
   const FoldedMachine& folded = *at_grain(1).folded;
   if (!folded.why_not().empty() || folded.standing() == 1) return false;
-  if (!timed_kernels_) timed_kernels_ = !repeated_steps(programs_->front(), 0).empty();
-  return *timed_kernels_;
+  if (!round_rings_) round_rings_ = !repeated_steps(programs_->front(), 0).empty();
+  return *round_rings_;
 }
 
 // Of kernels that ask for the same, the first one's.
@@ -104,6 +104,7 @@ const ShiftByItself& RegimeLab::shift(OpId op, std::uint32_t grain) {
   found.did = observed_regime(machine, program, start, static_cast<std::uint32_t>(ops.size()));
   tell_real_network(machine, grain, found.did);
   found.shifts = static_cast<std::uint32_t>(ops.size());
+  found.did.uncertainty = steady.uncertainty();
   found.by_one = one_of({found.did.links, found.did.switches}, found.shifts);
   count(machine);
   simulated_ += machine.end();
@@ -133,7 +134,7 @@ void RegimeLab::add_timed(const Machine& machine, const KernelPaces& paces, cons
     regime.hbm_write_bytes += did.hbm_write_bytes / times;
     regime.hbm_communication_bytes += did.hbm_communication_bytes / times;
     regime.unit_seconds_compute += did.unit_seconds_compute;
-    regime.uncertainty += did.uncertainty;
+    regime.uncertainty += did.uncertainty / times;
     if (is_kernel) {
       operation.ledger = paces.ledger(op);
       operation.early = operation.duration - mean_duration(machine, op.value);

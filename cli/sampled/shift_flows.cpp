@@ -36,15 +36,11 @@ void ShiftFlows::choose(const Machine& machine) {
 }
 
 Transfer transfer_of(const ShiftByItself& shift, std::uint32_t from, std::uint32_t to, bool between_nodes) {
-  const SubCycle quick = std::ranges::min(shift.first);
-  if (!between_nodes) {  // who is through sooner was held up by nothing else
-    const SubCycle takes = std::min(shift.first[from], shift.first[to]);
-    return {.takes = takes, .follows = 0, .quick = takes, .sends = takes, .ahead = 0};
-  }
+  const SubCycle sooner = std::min(shift.first[from], shift.first[to]);
+  if (!between_nodes) return {sooner, sooner, sooner, 0};  // who is through sooner was held up by nothing else
   return {.takes = shift.first[to],
-          .follows = shift.shifts > 1 ? shift.both[to] - shift.first[to] : shift.first[to],
-          .quick = quick,
-          .sends = std::min(shift.first[from], shift.first[to]),
+          .staged = shift.shifts > 1 ? shift.both[to] - shift.first[to] : shift.first[to],
+          .sends = sooner,
           .ahead = std::max<SubCycle>(0, shift.both[to] - shift.both[from])};
 }
 
@@ -58,25 +54,13 @@ Transfer ShiftFlows::transfer(const Machine& machine, std::uint32_t op, std::uin
   return transfer_of(by_itself_(OpId{op}), from, receiver(machine, op, from), between_nodes);
 }
 
-// Of the shift before. One that is over, or ran in detail, had come when its receiver was through.
-SubCycle ShiftFlows::come_before(const Machine& machine, std::uint32_t op, std::uint32_t from) const {
-  std::uint32_t before = op;
-  while (before > 0 && !is_shift(program_->ops[--before])) {
-  }
-  if (before == op || !is_shift(program_->ops[before])) return -1;
-  if (const auto shift = running_.find(before); shift != running_.end()) return shift->second.comes[from];
-  return machine.gpu(receiver(machine, before, from)).times()[before].end;
-}
-
 SubCycle ShiftFlows::come(const Machine& machine, std::uint32_t op, std::uint32_t from) {
   Running& shift = running_.at(op);
   const SubCycle sent = shift.starts[from];
   const SubCycle awaited = shift.starts[receiver(machine, op, from)];
   if (shift.comes[from] >= 0 || sent < 0 || awaited < 0) return shift.comes[from];
   const Transfer way = transfer(machine, op, from);
-  const SubCycle before = come_before(machine, op, from);
-  const SubCycle come =
-      std::max(awaited + way.quick, way.follows > 0 && before > sent ? before + way.follows : sent + way.takes);
+  const SubCycle come = std::max(sent + way.takes, awaited + way.staged);
   return shift.comes[from] = come;
 }
 

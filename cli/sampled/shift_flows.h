@@ -23,11 +23,10 @@ struct ShiftByItself {
 
 // A message from one GPU to the next, in subcycles.
 struct Transfer {
-  SubCycle takes = 0;    // from where its sender begins until it has come
-  SubCycle follows = 0;  // behind the one before it on this way, if that held it up
-  SubCycle quick = 0;    // from where its receiver begins, at least
-  SubCycle sends = 0;    // until its sender is through, at least;
-  SubCycle ahead = 0;    // so much sooner than it has come, at most
+  SubCycle takes = 0;   // from where its sender begins until it has come
+  SubCycle staged = 0;  // from where its receiver begins, at least: the NIC waits for that, the sender has it ready
+  SubCycle sends = 0;   // until its sender is through, at least;
+  SubCycle ahead = 0;   // so much sooner than it has come, at most
 };
 // `between_nodes`: by NICs, which have room for some of it.
 [[nodiscard]] Transfer transfer_of(const ShiftByItself& shift, std::uint32_t from, std::uint32_t to,
@@ -55,7 +54,6 @@ class ShiftFlows {
 
   // When what `from` sends with this one has come; -1: it cannot be said yet.
   [[nodiscard]] SubCycle come(const Machine& machine, std::uint32_t op, std::uint32_t from);
-  [[nodiscard]] SubCycle come_before(const Machine& machine, std::uint32_t op, std::uint32_t from) const;
   [[nodiscard]] std::uint32_t receiver(const Machine& machine, std::uint32_t op, std::uint32_t from) const;
   [[nodiscard]] Transfer transfer(const Machine& machine, std::uint32_t op, std::uint32_t from) const;
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "cli/run_config.h"
 #include "cli/sampled/observed_regime.h"
 #include "cli/sampled/regime_lab.h"
@@ -142,46 +144,95 @@ Program ring(std::uint32_t steps, std::int64_t bytes, std::uint32_t blocks, std:
   return program;
 }
 
-TEST(KernelPaces, ALongRingInCoarserLinesIsAsInDetail) {
+struct Both {
+  Regime sampled;
+  std::unique_ptr<Machine> detail;
+  std::int64_t transactions_sampled = 0, transactions_in_detail = 0;
+};
+
+Both run_both(const RunConfig& config, const Program& program) {
+  const std::vector<Program> programs(config.gpus, program);
+  const auto ops = static_cast<std::uint32_t>(program.ops.size());
+  const Scripts scripts(config, programs);
+  const HostState state{OpId{0}, ops, std::vector<SubCycle>(ops, 0), {}, 0};
+  std::vector<GpuWork> work;
+  for (std::size_t g = 0; g < config.gpus; ++g) work.push_back(scripts.work(g));
+  for (GpuWork& one : work) one.from = &state;
+  Both both;
+  both.detail = std::make_unique<Machine>(config.system, work, scripts.multicast_groups());
+  both.detail->run_until_asleep(1);
+  RegimeLab lab(config, programs, &scripts);
+  both.sampled = lab.company(state, false);
+  EXPECT_TRUE(lab.timed_kernels());
+  both.transactions_sampled = lab.memory_transactions();
+  for (std::size_t g = 0; g < config.gpus; ++g) {
+    both.transactions_in_detail += both.detail->gpu(g).statistics().memory_transactions;
+  }
+  return both;
+}
+
+// Of every `period`th operation from `first` on, what all take, by what they take in detail on the first GPU; or of the
+// mean of all GPUs.
+double share_of_detail(const Both& both, std::uint32_t first, std::uint32_t period, bool of_mean) {
+  double sampled = 0;
+  double detail = 0;
+  for (std::uint32_t i = first; i < both.sampled.operations.size(); i += period) {
+    const Regime::Operation& op = both.sampled.operations[i];
+    const OpTimes& times = both.detail->gpu(0).times()[i];
+    sampled += static_cast<double>(op.duration - (of_mean ? op.early : 0));
+    detail += static_cast<double>(of_mean ? mean_duration(*both.detail, i) : times.end - times.start);
+  }
+  return sampled / detail;
+}
+
+TEST(KernelPaces, ALongRingIsAsInDetail) {
   constexpr std::uint32_t kSteps = 6;
   constexpr std::uint32_t kGpus = 4;
-  const RunConfig config = two_nodes(kGpus / 2);
-  const std::vector<Program> programs(kGpus, ring(kSteps, 16 << 20, 8 * kUnits, kGpus));
-  const Scripts scripts(config, programs);
-  const HostState state{OpId{0}, 2 * kSteps, std::vector<SubCycle>(std::size_t{2} * kSteps, 0), {}, 0};
-  std::vector<GpuWork> work;
-  for (std::size_t g = 0; g < kGpus; ++g) work.push_back(scripts.work(g));
-  for (GpuWork& one : work) one.from = &state;
-  Machine machine(config.system, work, scripts.multicast_groups());
-  machine.run_until_asleep(1);
-  RegimeLab lab(config, programs, &scripts);
-  const Regime regime = lab.company(state, false);
-  ASSERT_TRUE(lab.timed_kernels());
-  ASSERT_EQ(regime.operations.size(), 2U * kSteps);
-  double kernels = 0;
-  double shifts = 0;
-  double kernels_in_detail = 0;
-  double shifts_in_detail = 0;
-  for (std::uint32_t i = 0; i < 2 * kSteps; ++i) {
-    const Regime::Operation& op = regime.operations[i];
-    (i % 2 == 0 ? shifts : kernels) += static_cast<double>(op.duration - (i % 2 == 0 ? 0 : op.early));
-    const OpTimes& first = machine.gpu(0).times()[i];
-    (i % 2 == 0 ? shifts_in_detail : kernels_in_detail) +=
-        static_cast<double>(i % 2 == 0 ? first.end - first.start : mean_duration(machine, i));
-  }
-  EXPECT_NEAR(kernels / kernels_in_detail, 1, 0.03);
-  EXPECT_NEAR(shifts / shifts_in_detail, 1, 0.05);
-  std::int64_t transactions = 0;
-  for (std::size_t g = 0; g < kGpus; ++g) transactions += machine.gpu(g).statistics().memory_transactions;
-  EXPECT_LT(static_cast<double>(lab.memory_transactions()), 0.6 * static_cast<double>(transactions));
-  // What kernels do is counted, though none was simulated among them.
-  EXPECT_NEAR(regime.unit_seconds_compute / machine.gpu(0).statistics().unit_seconds_compute, 1, 0.1);
-  EXPECT_NEAR(regime.unit_seconds_communication / machine.gpu(0).statistics().unit_seconds_communication, 1, 0.1);
+  const Both both = run_both(two_nodes(kGpus / 2), ring(kSteps, 16 << 20, 8 * kUnits, kGpus));
+  ASSERT_EQ(both.sampled.operations.size(), 2U * kSteps);
+  EXPECT_NEAR(share_of_detail(both, 1, 2, true), 1, 0.03);
+  EXPECT_NEAR(share_of_detail(both, 0, 2, false), 1, 0.05);
+  EXPECT_LT(static_cast<double>(both.transactions_sampled), 0.6 * static_cast<double>(both.transactions_in_detail));
+  // What kernels and shifts do is counted, though none was simulated among them.
+  const GpuStatistics& did = both.detail->gpu(0).statistics();
+  EXPECT_NEAR(both.sampled.unit_seconds_compute / did.unit_seconds_compute, 1, 0.1);
+  EXPECT_NEAR(both.sampled.unit_seconds_communication / did.unit_seconds_communication, 1, 0.1);
   std::int64_t moved = 0;
-  for (const LinkLoad& link : regime.links) moved += link.payload_bytes;
+  for (const LinkLoad& link : both.sampled.links) moved += link.payload_bytes;
   std::int64_t moved_in_detail = 0;
-  for (const Machine::Link& link : machine.links()) moved_in_detail += link.statistics->payload_bytes;
-  EXPECT_NEAR(static_cast<double>(moved) * kGpus / regime.gpus / static_cast<double>(moved_in_detail), 1, 0.02);
+  for (const Machine::Link& link : both.detail->links()) moved_in_detail += link.statistics->payload_bytes;
+  EXPECT_NEAR(static_cast<double>(moved) * kGpus / both.sampled.gpus / static_cast<double>(moved_in_detail), 1, 0.02);
+}
+
+// As backward: gradients go on beside the kernel, which lasts longer, and keys behind it.
+Program ring_of_two(std::uint32_t steps, std::int64_t keys, std::uint32_t blocks, std::uint32_t gpus) {
+  Program program;
+  program.priorities = {0, 1};
+  for (std::uint32_t i = 0; i < steps; ++i) {
+    ProgramOp gradients = shift_of(2 * keys, gpus);
+    ProgramOp kernel = kernel_of(blocks);
+    ProgramOp moved = shift_of(keys, gpus);
+    gradients.collective.sequence = 2 * i;
+    moved.collective.sequence = 2 * i + 1;
+    for (std::uint64_t* at : {&gradients.collective.send_address, &gradients.collective.receive_address})
+      *at += 1 << 30;
+    if (i > 0) {
+      gradients.waits = {OpId{3 * i - 2}};
+      kernel.waits = {OpId{3 * i - 1}};
+    }
+    moved.waits = {OpId{3 * i + 1}};
+    for (const ProgramOp& op : {gradients, kernel, moved}) program.ops.push_back(op);
+  }
+  return program;
+}
+
+// Who sends to the other node is ahead of who receives: a message is ready, and yet takes as long as the NIC needs.
+TEST(KernelPaces, AReceiverThatComesLateWaitsForAllOfItsMessage) {
+  const Both both = run_both(two_nodes(2), ring_of_two(7, 8 << 20, 28 * kUnits, 4));
+  ASSERT_EQ(both.sampled.operations.size(), 21U);
+  EXPECT_NEAR(share_of_detail(both, 0, 3, false), 1, 0.05);
+  EXPECT_NEAR(share_of_detail(both, 1, 3, true), 1, 0.03);
+  EXPECT_NEAR(share_of_detail(both, 2, 3, false), 1, 0.07);
 }
 
 // Both GPUs of a node, from where a shift begins: what goes by the NIC comes at 100, between them at 20.
@@ -196,15 +247,14 @@ ShiftByItself two_and_two() {
 TEST(ShiftFlows, ATransferWithinANodeTakesWhatTheOneTakesThatWaitsForNoNic) {
   const Transfer way = transfer_of(two_and_two(), 0, 1, false);
   EXPECT_EQ(way.takes, 20);
-  EXPECT_EQ(way.follows, 0);
+  EXPECT_EQ(way.staged, 20);
   EXPECT_EQ(way.ahead, 0);
 }
 
-TEST(ShiftFlows, ANicGoesOnBehindTheMessageBeforeAndItsSenderIsThroughSooner) {
+TEST(ShiftFlows, ANicHasAMessageReadyWhoseSenderIsThroughSooner) {
   const Transfer way = transfer_of(two_and_two(), 1, 2, true);
   EXPECT_EQ(way.takes, 100);
-  EXPECT_EQ(way.follows, 90);
-  EXPECT_EQ(way.quick, 20);
+  EXPECT_EQ(way.staged, 90);
   EXPECT_EQ(way.sends, 20);
   EXPECT_EQ(way.ahead, 145);
 }
