@@ -9,6 +9,7 @@ namespace weft {
 
 namespace {
 
+// Choices, fitted to nothing.
 constexpr Time kLongest = microseconds(1000);
 constexpr Time kStep = nanoseconds(500);  // how exactly the kernel by itself is looked at
 // Operations of the program that runs.
@@ -89,8 +90,8 @@ PaceBeside pace_beside(const RunConfig& config, const FoldedMachine& folded, con
     works.back().from = &kStart;
     works.back().kernels_timed = g > 0;
   }
-  Machine machine(config.system, works, folded.multicast_groups(), CarriedValues(),
-                  folded.scripts().aggregation_groups(), config.seed, config.gpus);
+  const std::unique_ptr<Machine> built = folded.machine(config.system, works);
+  Machine& machine = *built;
   machine.set_l2(l2);
   const Gpu& gpu = machine.gpu(0);
   std::optional<Reached> there;

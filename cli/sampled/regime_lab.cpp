@@ -166,8 +166,7 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& 
       work.back().skip_waves = at.folded->standing() == 1;
       work.back().kernels_timed = others_timed && g > 0;
     }
-    return std::make_unique<Machine>(at.system, work, at.folded->multicast_groups(), CarriedValues(),
-                                     at.folded->scripts().aggregation_groups(), config_->seed, config_->gpus);
+    return at.folded->machine(at.system, work);
   }
   for (std::size_t g = 0; g < programs_->size(); ++g) {
     work.push_back(at.each->work(g));

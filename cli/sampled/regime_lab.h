@@ -104,7 +104,7 @@ class RegimeLab {
   std::map<KernelSignature, Regime> alone_;  // of kernels that only take their time
   std::map<std::pair<KernelSignature, Message>, PaceBeside> beside_;
   std::map<std::pair<std::uint32_t, Message>, ShiftByItself> shifts_;  // by grain
-  std::optional<bool> round_rings_;  // once it was asked for
+  std::optional<bool> round_rings_;                                    // once it was asked for
   std::int64_t memory_transactions_ = 0, packets_ = 0;
   Time simulated_;
 };

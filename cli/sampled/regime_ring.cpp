@@ -16,14 +16,17 @@ namespace weft {
 
 namespace {
 
-// Of what so many did, one's part.
-NetworkLoad one_of(NetworkLoad loads, std::uint32_t count) {
-  for (LinkLoad& link : loads.links) {
+// Of what so many shifts did, one's part. They ask nothing of switches but to pass it on.
+Regime one_of(Regime did, std::uint32_t count) {
+  for (std::int64_t* bytes : {&did.hbm_read_bytes, &did.hbm_write_bytes, &did.hbm_communication_bytes}) *bytes /= count;
+  did.unit_seconds_communication /= count;
+  did.uncertainty /= count;
+  for (LinkLoad& link : did.links) {
     for (std::int64_t* value : {&link.payload_bytes, &link.wire_bytes, &link.packets, &link.busy, &link.stalled}) {
       *value /= count;
     }
   }
-  return loads;  // shifts ask nothing of switches but to pass it on
+  return did;
 }
 
 }  // namespace
@@ -87,8 +90,8 @@ const ShiftByItself& RegimeLab::shift(OpId op, std::uint32_t grain) {
     works.back().program = &program;
     works.back().from = &start;
   }
-  Machine machine(at.system, works, at.folded->multicast_groups(), CarriedValues(),
-                  at.folded->scripts().aggregation_groups(), config_->seed, config_->gpus);
+  const std::unique_ptr<Machine> built = at.folded->machine(at.system, works);
+  Machine& machine = *built;
   machine.set_l2(at_grain(l2_of_addresses(config_->system.gpu, programs_->front(), op, true), 1, grain));
   SteadyCollectives steady(machine);
   machine.run_until(config_->threads, [&](Time now) {
@@ -101,11 +104,11 @@ const ShiftByItself& RegimeLab::shift(OpId op, std::uint32_t grain) {
     found.first.push_back(times.front().end - times.front().start);
     found.both.push_back(times.back().end - times.front().start);
   }
-  found.did = observed_regime(machine, program, start, static_cast<std::uint32_t>(ops.size()));
-  tell_real_network(machine, grain, found.did);
   found.shifts = static_cast<std::uint32_t>(ops.size());
-  found.did.uncertainty = steady.uncertainty();
-  found.by_one = one_of({found.did.links, found.did.switches}, found.shifts);
+  Regime did = observed_regime(machine, program, start, found.shifts);
+  did.uncertainty = steady.uncertainty();
+  tell_real_network(machine, grain, did);
+  found.did = one_of(std::move(did), found.shifts);
   count(machine);
   simulated_ += machine.end();
   return found;
@@ -127,23 +130,22 @@ void RegimeLab::add_timed(const Machine& machine, const KernelPaces& paces, cons
     Regime::Operation& operation = regime.operations[i];
     const bool is_kernel = programs_->front().ops[op.value].kind == ProgramOpKind::kernel;
     if (operation.duration < 0 || (!is_kernel && !shifts[op.value])) continue;
-    const ShiftByItself* moved = is_kernel ? nullptr : &shift(op, grain);
-    const Regime& did = is_kernel ? alone(op) : moved->did;
-    const std::int64_t times = is_kernel ? 1 : moved->shifts;
-    regime.hbm_read_bytes += did.hbm_read_bytes / times;
-    regime.hbm_write_bytes += did.hbm_write_bytes / times;
-    regime.hbm_communication_bytes += did.hbm_communication_bytes / times;
+    const Regime& did = is_kernel ? alone(op) : shift(op, grain).did;
+    regime.hbm_read_bytes += did.hbm_read_bytes;
+    regime.hbm_write_bytes += did.hbm_write_bytes;
+    regime.hbm_communication_bytes += did.hbm_communication_bytes;
     regime.unit_seconds_compute += did.unit_seconds_compute;
-    regime.uncertainty += did.uncertainty / times;
+    regime.uncertainty += did.uncertainty;
     if (is_kernel) {
       operation.ledger = paces.ledger(op);
       operation.early = operation.duration - mean_duration(machine, op.value);
-    } else {  // its blocks are there until it ends
-      const auto lasted = static_cast<double>(moved->both.front());
-      regime.unit_seconds_communication +=
-          did.unit_seconds_communication * static_cast<double>(operation.duration) / lasted;
-      add(moved->by_one.links, moved->by_one.switches, network);
+      continue;
     }
+    // Its blocks are there until it ends.
+    const double longer =
+        static_cast<double>(operation.duration) / static_cast<double>(did.operations.front().duration);
+    regime.unit_seconds_communication += did.unit_seconds_communication * longer;
+    add(did.links, did.switches, network);
   }
   regime.links = std::move(network.links);
   regime.switches = std::move(network.switches);
@@ -162,8 +164,8 @@ Regime RegimeLab::long_ring(const HostState& state, std::uint32_t grain) {
     works.back().kernels_timed = true;
     works.back().timed_collectives = &flows.timed();
   }
-  Machine machine(at.system, works, at.folded->multicast_groups(), CarriedValues(),
-                  at.folded->scripts().aggregation_groups(), config_->seed, config_->gpus);
+  const std::unique_ptr<Machine> built = at.folded->machine(at.system, works);
+  Machine& machine = *built;
   machine.set_l2(at_grain(l2_before(state.first), 1, grain));
   SteadyCollectives steady(machine);
   KernelPaces paces = paces_of(machine);

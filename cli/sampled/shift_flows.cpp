@@ -88,10 +88,11 @@ void ShiftFlows::look(Machine& machine, Time now) {
       const auto before = std::ranges::find_if(std::views::iota(0U, gpus),
                                                [&](std::uint32_t from) { return receiver(machine, op, from) == g; });
       const SubCycle received = running.second.comes[*before];
-      const SubCycle sent = running.second.comes[g];
-      if (sent < 0 || received < 0) continue;
+      const SubCycle delivered = running.second.comes[g];
+      if (delivered < 0 || received < 0) continue;
       const Transfer way = transfer(machine, op, g);
-      machine.gpu(g).set_end(OpId{op}, std::max({received, running.second.starts[g] + way.sends, sent - way.ahead}));
+      const SubCycle through = std::max(running.second.starts[g] + way.sends, delivered - way.ahead);
+      machine.gpu(g).set_end(OpId{op}, std::max(received, through));
       machine.changed(g);
     }
     return over;

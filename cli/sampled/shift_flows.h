@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "cli/machine.h"
-#include "cli/sampled/network_loads.h"
 #include "cli/sampled/regime.h"
 
 namespace weft {
@@ -17,8 +16,7 @@ namespace weft {
 struct ShiftByItself {
   std::vector<SubCycle> first, both;  // by GPU, from the beginning until it has sent and received all of it
   std::uint32_t shifts = 1;           // 1: there was none behind it
-  Regime did;                         // all of them, by one GPU
-  NetworkLoad by_one;                 // of one of them, by all GPUs that were simulated
+  Regime did;                         // one of them, on one GPU; links and switches of all that were simulated
 };
 
 // A message from one GPU to the next, in subcycles.

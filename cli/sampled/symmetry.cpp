@@ -156,6 +156,11 @@ double FoldedMachine::scatter(std::uint32_t from, std::uint32_t end) const {
   return most;
 }
 
+std::unique_ptr<Machine> FoldedMachine::machine(const SystemSpec& system, const std::vector<GpuWork>& works) const {
+  return std::make_unique<Machine>(system, works, multicast_groups_, CarriedValues(), scripts_->aggregation_groups(),
+                                   config_.seed, config_.gpus);
+}
+
 GpuWork FoldedMachine::work(std::uint32_t gpu) const {
   GpuWork work = scripts_->work(gpu);
   work.scripts = folded_[gpu];

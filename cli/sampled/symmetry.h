@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,13 +27,14 @@ class FoldedMachine {
   // The GPUs that stand for all.
   [[nodiscard]] std::uint32_t standing() const { return standing_; }
   [[nodiscard]] GpuWork work(std::uint32_t gpu) const;
+  // They in such a system, one for each of `works`.
+  [[nodiscard]] std::unique_ptr<Machine> machine(const SystemSpec& system, const std::vector<GpuWork>& works) const;
   // Some collectives go by trees in which all nodes are alike (network/binary_tree.h), not by the library's.
   [[nodiscard]] bool has_alike_trees() const;
   // How far collectives of the operations [from, end) may be off because some GPUs stand for others, one standard
   // deviation as a share of the time.
   [[nodiscard]] double scatter(std::uint32_t from, std::uint32_t end) const;
   [[nodiscard]] const Scripts& scripts() const { return *scripts_; }
-  [[nodiscard]] const std::vector<MulticastGroup>& multicast_groups() const { return multicast_groups_; }
 
  private:
   void keep_collectives();

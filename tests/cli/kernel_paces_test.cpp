@@ -105,7 +105,8 @@ TEST(KernelPaces, AKernelIsLongerByWhatItHasCompanyFor) {
     works.back().from = &start;
     works.back().kernels_timed = true;
   }
-  Machine machine(config.system, works, folded.multicast_groups(), CarriedValues(), {}, 1, config.gpus);
+  const std::unique_ptr<Machine> built = folded.machine(config.system, works);
+  Machine& machine = *built;
   const ClockDomain& clock = machine.gpu(0).clock();
   const SubCycle alone = clock.to_subcycles(microseconds(300));
   PaceBeside beside;
