@@ -130,7 +130,8 @@ void RegimeLab::add_timed(const Machine& machine, const KernelPaces& paces, cons
     Regime::Operation& operation = regime.operations[i];
     const bool is_kernel = programs_->front().ops[op.value].kind == ProgramOpKind::kernel;
     if (operation.duration < 0 || (!is_kernel && !shifts[op.value])) continue;
-    const Regime& did = is_kernel ? alone(op) : shift(op, grain).did;
+    const ShiftByItself* moved = is_kernel ? nullptr : &shift(op, grain);
+    const Regime& did = is_kernel ? alone(op) : moved->did;
     regime.hbm_read_bytes += did.hbm_read_bytes;
     regime.hbm_write_bytes += did.hbm_write_bytes;
     regime.hbm_communication_bytes += did.hbm_communication_bytes;
@@ -142,9 +143,9 @@ void RegimeLab::add_timed(const Machine& machine, const KernelPaces& paces, cons
       continue;
     }
     // Its blocks are there until it ends.
-    const double longer =
-        static_cast<double>(operation.duration) / static_cast<double>(did.operations.front().duration);
-    regime.unit_seconds_communication += did.unit_seconds_communication * longer;
+    const double usual = static_cast<double>(moved->both.front()) / moved->shifts;
+    regime.unit_seconds_communication +=
+        did.unit_seconds_communication * static_cast<double>(operation.duration) / usual;
     add(did.links, did.switches, network);
   }
   regime.links = std::move(network.links);
