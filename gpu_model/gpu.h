@@ -47,6 +47,7 @@ class Gpu final : public Chip {
   [[nodiscard]] const L2Cache& l2() const { return l2_; }
   // What was left out would have taken, on top of what was simulated; times() have it.
   [[nodiscard]] const GpuProgress& skipped() const { return skipped_; }
+  [[nodiscard]] GpuProgress progress() const;  // with it
   [[nodiscard]] double skip_variance() const { return skip_variance_; }
   // Where it is in its program if nothing runs. None: something does, or what has ended is no such place.
   [[nodiscard]] std::optional<ProgramPlace> quiet() const;
@@ -64,8 +65,9 @@ class Gpu final : public Chip {
   void note_rounds();  // how fast each block goes is counted from here on
   double share_rounds(std::uint32_t slot, double rounds);
   // Between two windows: the kernel goes on by so many rounds of the blocks that run, as they were shared; by blocks.
-  void leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time);
-  void leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks);
+  void leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time, Told told);
+  void leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks, Told told);
+  [[nodiscard]] double told_share(double hbm_bytes) const;  // the last part of it, which fills the L2
   [[nodiscard]] PhaseRepeats repeats(std::uint32_t agent, std::uint64_t most) const;
   // Between two windows: the agent goes on by `turns` of them, being where it is in the phase that it comes to. With
   // `elsewhere`, the L2 is given what they touch.
@@ -73,7 +75,7 @@ class Gpu final : public Chip {
                        const TouchElsewhere& elsewhere);
   // In what was left out, the flag has counted so much further, and who waits for it does so for as much more.
   void count_left_out(std::uint32_t flag, std::uint32_t by);
-  void move_left_out(std::uint64_t remote_lines) { remote_left_out_ += remote_lines; }
+  void add_left_out(const GpuProgress& moved, std::uint64_t remote_lines);
   // Lines that another GPU's agents touched in what was left out.
   void touch(const L2Cache::Lines& lines, bool stored);
   // Loads and stores of lines of other GPUs, simulated and left out.
@@ -149,19 +151,18 @@ class Gpu final : public Chip {
 
   // gpu_waves.cpp: waves and rounds that are left out
   void watch_waves(const RunningKernel& kernel);
-  [[nodiscard]] GpuProgress progress() const;
   template <class Turns>
   void leave_out(WaveSkip& skip, std::uint64_t most, Turns&& turns);
   void leave_out_work(std::uint64_t rounds);
   void leave_out_waves();
-  L2Cache::Touched leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, bool ask_all);
+  L2Cache::Touched leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, Told told);
   std::uint64_t become_later_blocks(std::uint32_t slot, std::uint64_t wave, std::uint64_t most);
   void tell_progress(const std::vector<std::size_t>& agents);
   void leave_out_rounds();
   [[nodiscard]] std::int64_t streams_of(std::uint32_t slot) const;
-  std::uint64_t leave_out_shared(std::uint32_t slot, double times, bool ask_all, L2Cache::Touched& moved);
+  std::uint64_t leave_out_shared(std::uint32_t slot, double times, Told telling, L2Cache::Touched& moved);
   L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere = {},
-                               std::uint32_t most_lines = ~std::uint32_t{0}, ToldLines* told = nullptr);
+                               const Telling& telling = {});
 
   // gpu_clusters.cpp: clusters of blocks
   bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);

@@ -150,12 +150,15 @@ std::int64_t Gpu::streams_of(std::uint32_t slot) const {
   return std::max<std::int64_t>(1, std::unique(streams.begin(), streams.end()) - streams.begin());
 }
 
-// What was shared, so many times: the rounds that are left out, and what they move. Without `ask_all`, the L2 is only
-// told what it then still holds.
-std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, bool ask_all, L2Cache::Touched& moved) {
-  const auto held = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
-  std::uint64_t all = 0;
+// What was shared, so many times: the rounds that are left out, and what they move.
+std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, Told telling, L2Cache::Touched& moved) {
   ToldLines told;
+  Telling how{.told = &told};
+  if (telling == Told::nothing) how.most_lines = 0;
+  if (telling == Told::last) {
+    how.most_lines = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
+  }
+  std::uint64_t all = 0;
   // All blocks go on together: what one touches again, it touches soon after the others.
   const double steps = std::clamp(std::ceil(times), 1.0, kStepsTogether);
   for (double step = 0; step < steps; ++step) {
@@ -165,16 +168,21 @@ std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, bool ask_a
       rate.carried += rate.rounds * times / steps;
       const auto rounds = static_cast<std::uint32_t>(rate.carried);
       rate.carried -= rounds;
-      moved += skip_rounds(agents_[i], rounds, {}, ask_all ? ~std::uint32_t{0} : held, &told);
+      if (telling == Told::last) how.rounds_after = rate.rounds * times * (steps - step - 1) / steps;
+      moved += skip_rounds(agents_[i], rounds, {}, how);
       all += rounds;
     }
   }
   return all;
 }
 
-void Gpu::leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time) {
+double Gpu::told_share(double hbm_bytes) const {
+  return std::min(1.0, static_cast<double>(WaveSkip::kFills * spec_.l2.bytes) / std::max(1.0, hbm_bytes));
+}
+
+void Gpu::leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time, Told told) {
   L2Cache::Touched moved;
-  leave_out_shared(slot, rounds, true, moved);
+  leave_out_shared(slot, rounds, told, moved);
   skipped_.hbm_read_bytes += moved.fetched_bytes;
   skipped_.hbm_write_bytes += moved.written_back_bytes;
   for (std::size_t i = 0; i < agents_.size(); ++i) {
@@ -182,9 +190,9 @@ void Gpu::leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time) 
   }
 }
 
-void Gpu::leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks) {
+void Gpu::leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks, Told told) {
   RunningKernel& kernel = running_[slot];
-  const L2Cache::Touched moved = leave_out_blocks(kernel, blocks - blocks % kernel.cluster_blocks, true);
+  const L2Cache::Touched moved = leave_out_blocks(kernel, blocks - blocks % kernel.cluster_blocks, told);
   skipped_.hbm_read_bytes += moved.fetched_bytes;
   skipped_.hbm_write_bytes += moved.written_back_bytes;
 }

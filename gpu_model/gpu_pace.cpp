@@ -74,6 +74,11 @@ void Gpu::count_left_out(const L2Cache::Touched& moved) {
   skipped_.hbm_communication_bytes += moved.fetched_bytes + moved.written_back_bytes;
 }
 
+void Gpu::add_left_out(const GpuProgress& moved, std::uint64_t remote_lines) {
+  skipped_ += moved;
+  remote_left_out_ += remote_lines;
+}
+
 void Gpu::leave_out(SubCycle time) {
   skipped_.at += time;
   for (const TimedKernel& kernel : timed_) expect_timed(kernel);

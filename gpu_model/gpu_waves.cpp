@@ -88,12 +88,13 @@ void Gpu::leave_out(WaveSkip& skip, std::uint64_t most, Turns&& turns) {
   skip_variance_ += skip.variance() - variance;
 }
 
-// The next blocks are through. Without `ask_all`, the L2 is only told what it then still holds.
-L2Cache::Touched Gpu::leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, bool ask_all) {
+// The next blocks are through.
+L2Cache::Touched Gpu::leave_out_blocks(RunningKernel& kernel, std::uint64_t blocks, Told told) {
   const std::uint64_t resident = resident_blocks(spec_, *kernel.program);
   std::uint64_t first = kernel.begun();
   kernel.leave_out(blocks);
-  if (!ask_all) {
+  if (told == Told::nothing) return {};
+  if (told == Told::last) {
     first = std::max(first, first_told(*kernel.program, kernel.begun(), resident, WaveSkip::kFills * spec_.l2.bytes));
   }
   return touch_blocks(*kernel.program, first, kernel.begun(), resident, l2_);
@@ -114,7 +115,7 @@ void Gpu::leave_out_waves() {
       return waves_->leave_out(later * rounds, waves_->usual(turns_left_out),
                                std::max<std::uint64_t>(1, later / blocks));
     }
-    const L2Cache::Touched moved = leave_out_blocks(kernel, together * blocks, together == 1);
+    const L2Cache::Touched moved = leave_out_blocks(kernel, together * blocks, together == 1 ? Told::all : Told::last);
     rounds_done_ += together * waves_->turn();
     return waves_->leave_out(together * waves_->turn(),
                              together == 1 ? moved : waves_->usual(static_cast<double>(together)), together);
@@ -141,7 +142,8 @@ void Gpu::leave_out_rounds() {
   }
   leave_out(*rounds_, turns > 2 ? static_cast<std::uint64_t>(turns) - 1 : 0, [&](std::uint64_t together) {
     L2Cache::Touched moved;
-    const std::uint64_t rounds = leave_out_shared(slot, static_cast<double>(together), together == 1, moved);
+    const std::uint64_t rounds =
+        leave_out_shared(slot, static_cast<double>(together), together == 1 ? Told::all : Told::last, moved);
     rounds_done_ += rounds;
     return rounds_->leave_out(rounds, together == 1 ? moved : rounds_->usual(static_cast<double>(together)), together);
   });
@@ -155,16 +157,18 @@ void Gpu::leave_out_work(std::uint64_t rounds) {
   if (rounds_) leave_out_rounds();
 }
 
-// The L2 is told the last `most_lines` of each stream.
 L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere,
-                                  std::uint32_t most_lines, ToldLines* told) {
+                                  const Telling& telling) {
   L2Cache::Touched moved;
   const bool communication = running_[agent.kernel].communication;
   const auto touch = [&](const LineStream& stream, std::uint32_t from, std::uint32_t to, bool stored) {
     if (from >= to) return;
-    if (to - from > most_lines) from = to - most_lines;
-    if (told != nullptr && stream.target == Target::local) {
-      told->shorten(stream.first, units_[agent.unit].partition, stored, from, to);
+    if (telling.told != nullptr && stream.target == Target::local) {
+      const double after = stream.lines * telling.rounds_after / agent.rounds;
+      const double most = std::max(0.0, telling.most_lines - after);
+      if (to - from > most) from = to - static_cast<std::uint32_t>(most);
+      if (from == to) return;
+      telling.told->shorten(stream.first, units_[agent.unit].partition, stored, from, to);
       if (from >= to) return;
     }
     const L2Cache::Lines lines{.first = stream.first + from,

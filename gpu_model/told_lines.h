@@ -9,6 +9,9 @@
 
 namespace weft {
 
+// What of the work that is left out the L2 is told: all, only what it then still holds, or nothing.
+enum class Told { all, last, nothing };
+
 class ToldLines {
  public:
   // Of lines [from, to) of a stream that begins at `first`, those that it was not told yet; it will be now.
@@ -32,6 +35,13 @@ class ToldLines {
     std::uint32_t from = 0, to = 0;
   };
   std::unordered_map<LineAddress, Part> parts_;
+};
+
+// Of each stream, its last lines of so many; `rounds_after` those of this go are left out, too, and told of later.
+struct Telling {
+  ToldLines* told = nullptr;
+  std::uint32_t most_lines = ~std::uint32_t{0};
+  double rounds_after = 0;
 };
 
 }  // namespace weft

@@ -168,7 +168,7 @@ bool SteadySequence::leave_out(const Going& going, Time now) {
     machine_->gpu(g).come_to(now);
     machine_->gpu(g).leave_out(ops, g == 0 ? moved : GpuProgress(), g == 0 ? communicating : 0);
     machine_->changed(g);
-    machine_->gpu(g).move_left_out((last.remote_lines - going.before.remote_lines) * steps);
+    machine_->gpu(g).add_left_out({}, (last.remote_lines - going.before.remote_lines) * steps);
   }
   const double time = time_of(going.steps, 0, going.ended.front() - 1);
   const double before = time_of(going.steps, 0, going.ended.front() - 2);

@@ -88,16 +88,18 @@ double SteadyKernels::blocks_of(const Going& kernel, double seconds) {
   return std::abs(blocks - whole) < kNearWave * wave ? whole : blocks;
 }
 
-void SteadyKernels::leave_out(double seconds, double from, double to) {
+void SteadyKernels::leave_out(double seconds, double from, double to, Told told) {
   for (const Going& kernel : going_) {
     Gpu& gpu = machine_->gpu(kernel.gpu);
     if (kernel.in_waves) {
       const double blocks = blocks_of(kernel, seconds);
-      gpu.leave_out_blocks_of(kernel.at.slot, static_cast<std::uint64_t>(std::llround(blocks * to)) -
-                                                  static_cast<std::uint64_t>(std::llround(blocks * from)));
+      gpu.leave_out_blocks_of(kernel.at.slot,
+                              static_cast<std::uint64_t>(std::llround(blocks * to)) -
+                                  static_cast<std::uint64_t>(std::llround(blocks * from)),
+                              told);
     } else {
       gpu.leave_out_rounds_of(kernel.at.slot, kernel.rate * seconds * (to - from),
-                              gpu.clock().to_subcycles(nanoseconds(seconds * (to - from) * 1e9)));
+                              gpu.clock().to_subcycles(nanoseconds(seconds * (to - from) * 1e9)), told);
     }
   }
 }

@@ -38,7 +38,7 @@ class SteadyKernels {
   // Of these, the longest wave of the first GPU, in seconds; 0: none goes on in waves.
   [[nodiscard]] double longest_wave() const;
   // They go on for so long, of which the part [from, to) is left out now, as shares.
-  void leave_out(double seconds, double from, double to);
+  void leave_out(double seconds, double from, double to, Told told);
 
  private:
   struct Going {

@@ -28,7 +28,8 @@ class SteadySteps {
  private:
   using Warps = SteppingWarps;
   struct Mark {
-    Time when;  // with what was left out
+    Time when;             // with what was left out
+    double hbm_bytes = 0;  // of the first GPU, likewise
     std::vector<Warps> warps;
     SteadyKernels::Mark kernels;
   };
@@ -47,6 +48,7 @@ class SteadySteps {
     std::uint64_t turns = 0;
     double turn = 0;  // seconds
     double time = 0;
+    std::uint64_t remote_lines = 0;
   };
   [[nodiscard]] bool passed(const Mark& from, const Mark& to, bool waves) const;
   bool look(Marks& marks, const Mark& found, bool waves, const TouchElsewhere& elsewhere);
@@ -55,6 +57,8 @@ class SteadySteps {
   [[nodiscard]] bool fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead);
   // Seconds for the turns ahead, and what those before them took too little or too much.
   [[nodiscard]] double settle(const Ahead& ahead);
+  // What is ahead, from one share of it to another.
+  void go_on(const Mark& now, Ahead& ahead, double from, double to, Told told, const TouchElsewhere& elsewhere);
   // The windows between these marks agree but for `scatter`. False: there is nothing to leave out.
   bool leave_out(const Mark& from, const Mark& now, double scatter, bool waves, const TouchElsewhere& elsewhere);
 

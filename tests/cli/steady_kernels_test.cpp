@@ -14,8 +14,11 @@ namespace {
 
 constexpr std::uint32_t kUnits = 24;
 
-RunConfig config_of(std::uint32_t gpus, const char* topology) {
-  Json system{{"base", "hgx-h100"}, {"gpu", {{"compute_units", kUnits}}}, {"max_gpus", gpus}};
+constexpr std::int64_t kL2 = 50 << 20;
+
+RunConfig config_of(std::uint32_t gpus, const char* topology, std::int64_t l2_bytes = kL2) {
+  Json system{
+      {"base", "hgx-h100"}, {"gpu", {{"compute_units", kUnits}, {"l2", {{"bytes", l2_bytes}}}}}, {"max_gpus", gpus}};
   if (std::string(topology) == "ring") {
     system["switch_reduce"] = nullptr;
     system["network"] = {{"topology", "ring"}};
@@ -94,6 +97,12 @@ void expect_as_in_detail(const RunConfig& config, const KernelDemand& kernel, Co
 
 TEST(SteadyKernels, AKernelGoesOnWithTheCollectiveBesideIt) {
   const RunConfig config = config_of(2, "switched");
+  expect_as_in_detail(config, blocks_of(23 * 40, 10, 32 << 10), CollectiveKind::shift, 12 << 20, 0.55);
+}
+
+// Of what is left out, only the end is told to an L2 of 1.25 MiB; the rest moves as much.
+TEST(SteadyKernels, WhatAnL2IsNotToldOfMovesAsMuch) {
+  const RunConfig config = config_of(2, "switched", kL2 / 40);
   expect_as_in_detail(config, blocks_of(23 * 40, 10, 32 << 10), CollectiveKind::shift, 12 << 20, 0.55);
 }
 

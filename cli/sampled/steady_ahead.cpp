@@ -1,0 +1,182 @@
+// What comes next when all goes on as it did, and leaving that out.
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "cli/sampled/steady_steps.h"
+
+namespace weft {
+
+namespace {
+// Of collectives alone, so many times more is left out each time: some get faster slowly.
+constexpr double kGrowth = 4;
+// Of kernels, twice as much, up to so many windows, or to this share of what is ahead of them: they are looked at all
+// along.
+constexpr double kMostWindows = 64;
+constexpr double kShareAtOnce = 1.0 / 16;
+constexpr double kMostGrowth = 1 << 20;
+// Parts in which the L2 is told of them and of collectives in turn.
+constexpr int kParts = 8;
+// Of a time that is to be whole waves of a kernel, so many are tried: as near as possible to whole turns of
+// collectives, and nearer than this share.
+constexpr int kTriedWaves = 64;
+constexpr double kNear = 0.02;
+constexpr double kNearEnough = 0.004;
+
+// So many waves of those that fit into `time`, in seconds; 0: none is near to whole turns.
+double whole_waves(double time, double wave, double turn) {
+  const double most = std::floor(time / wave);
+  if (turn <= 0) return most * wave;
+  double best = 0;
+  double nearest = kNear;
+  for (int i = 0; i < kTriedWaves; ++i) {
+    const double waves = (most - i) * wave;
+    if (waves < time / 2) break;
+    const double off = std::abs(std::round(waves / turn) * turn - waves) / waves;
+    if (off >= nearest) continue;
+    nearest = off;
+    best = waves;
+    if (off < kNearEnough) break;
+  }
+  return best;
+}
+
+std::uint64_t flag_of(std::uint32_t gpu, std::uint32_t flag) { return std::uint64_t{gpu} << 32U | flag; }
+}  // namespace
+
+// Each flag that a turn counts: its GPU, and by how much.
+template <class Visit>
+void SteadySteps::for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const {
+  const bool folded = machine_->folded_gpus() > 0 && machine_->gpus() == 1;
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    const std::uint32_t own = at.warps[i].gpu;
+    for (const PhaseRepeats::Count& count : repeats[i].counts) {
+      if (count.target == Target::local) {
+        visit(own, count.flag, count.by);
+      } else if (count.target == Target::remote) {
+        visit(machine_->stands_for(count.gpu), count.flag, count.by);
+      } else if (folded) {  // all others' come, too
+        visit(own, count.flag, count.by * machine_->folded_gpus_of_node());
+      } else {
+        for (const GpuId gpu : machine_->members(count.gpu, GpuId{own})) visit(gpu.value, count.flag, count.by);
+      }
+    }
+  }
+}
+
+bool SteadySteps::flags_agree(const Mark& at, const std::vector<PhaseRepeats>& repeats) {
+  std::unordered_map<std::uint64_t, std::uint32_t> counted;
+  for_each_count(at, repeats,
+                 [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by) { counted[flag_of(gpu, flag)] += by; });
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    for (const FlagWait& wait : repeats[i].waits) {
+      const auto at_flag = counted.find(flag_of(at.warps[i].gpu, wait.flag));
+      if (at_flag == counted.end() || at_flag->second != wait.value) return false;
+    }
+  }
+  return true;
+}
+
+std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(const Mark& from, const Mark& now) {
+  Ahead ahead{.repeats = repeats(from, now)};
+  if (ahead.repeats.empty() || !flags_agree(now, ahead.repeats)) return std::nullopt;
+  ahead.turns = ahead.repeats.front().turns;
+  const std::optional<double> turn =
+      turn_between(from.warps, now.warps, to_seconds(now.when - from.when), ahead.repeats);
+  if (!turn) return std::nullopt;
+  const double watched = to_seconds(now.when - from.when) / *turn;
+  if (static_cast<double>(ahead.turns) < watched) return std::nullopt;
+  // Where a turn has phases of several kinds, each window has to have them all.
+  if (watched < 2 && !std::ranges::all_of(ahead.repeats, &PhaseRepeats::even)) return std::nullopt;
+  ahead.turn = *turn;
+  ahead.time = static_cast<double>(ahead.turns) * ahead.turn;
+  return ahead;
+}
+
+// As much as kernels and collectives can both go on.
+bool SteadySteps::fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead) {
+  const double window = to_seconds(now.when - from.when);
+  const double limit = kernels_.limit({&from.kernels, &now.kernels, window}, waves);
+  double time = std::min(limit, most_ * window);
+  if (!now.kernels.empty()) time = std::min(time, std::max(kMostWindows * window, limit * kShareAtOnce));
+  time = std::min(time, to_seconds(machine_->timed_left()));
+  if (!ahead.repeats.empty()) time = std::min(time, ahead.time);
+  const double wave = kernels_.longest_wave();
+  const bool all = wave == 0 && !ahead.repeats.empty() && time >= ahead.time;
+  if (wave > 0) {
+    time = whole_waves(time, wave, ahead.turn);
+  } else if (ahead.turn > 0 && !all) {
+    time = std::floor(time / ahead.turn) * ahead.turn;
+  }
+  if (time < window / 2) return false;
+  ahead.time = time;
+  if (ahead.repeats.empty()) return true;
+  if (all) return ahead.turns > 0;
+  ahead.turns = static_cast<std::uint64_t>(std::llround(time / ahead.turn));
+  for (PhaseRepeats& repeats : ahead.repeats) repeats.cursor = nullptr;  // it stands elsewhere
+  return ahead.turns > 0;
+}
+
+// Ranks drift apart over many steps, and get slower by it; what is left out holds that up. So all that was left out
+// goes at the pace that was found last.
+double SteadySteps::settle(const Ahead& ahead) {
+  const std::uint64_t kind = ahead.repeats.front().kind;
+  if (kind != left_out_.kind) left_out_ = {.kind = kind};
+  left_out_.turns += static_cast<double>(ahead.turns);
+  const double time = std::max(ahead.time / 2, left_out_.turns * ahead.turn - left_out_.time);
+  left_out_.time += time;
+  return time;
+}
+
+void SteadySteps::go_on(const Mark& now, Ahead& ahead, double from, double to, Told told,
+                        const TouchElsewhere& elsewhere) {
+  if (!now.kernels.empty()) kernels_.leave_out(ahead.time, from, to, told);
+  const auto turns_at = [&](double share) {
+    return share == 1 ? ahead.turns : static_cast<std::uint64_t>(share * static_cast<double>(ahead.turns));
+  };
+  for (std::size_t i = 0; i < ahead.repeats.size(); ++i) {
+    const Warps& warps = now.warps[i];
+    const bool first = warps.gpu == 0;
+    if (!first && to < 1) continue;  // nothing is told of them: all at once
+    const std::uint64_t some = first ? turns_at(to) - turns_at(from) : ahead.turns;
+    if (some == 0) continue;
+    if (some < ahead.turns) ahead.repeats[i].cursor = nullptr;  // it stands behind all of them
+    machine_->gpu(warps.gpu).leave_out_turns(warps.at.agent, ahead.repeats[i], some,
+                                             first ? elsewhere : TouchElsewhere());
+    ahead.remote_lines += some * ahead.repeats[i].remote_lines;
+  }
+}
+
+bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, bool waves,
+                            const TouchElsewhere& elsewhere) {
+  const bool step = phases(from, now) > 0;
+  // What warps have handed to NICs, and links hold, goes on while they wait.
+  if (!step && collectives_move()) return false;
+  std::optional<Ahead> ahead = step ? collectives_ahead(from, now) : Ahead();
+  if (!ahead || !fit(from, now, waves, *ahead)) return false;
+  if (now.kernels.empty()) ahead->time = settle(*ahead);
+  // What moves so much that the L2 holds nothing of it in the end only moves it, as what comes behind it does.
+  const double in_window = (now.hbm_bytes - from.hbm_bytes) / to_seconds(now.when - from.when);
+  const double told = machine_->gpu(0).told_share(in_window * ahead->time);
+  if (told < 1) go_on(now, *ahead, 0, 1 - told, Told::nothing, {});
+  std::vector<GpuProgress> before;
+  for (std::uint32_t g = 0; g < machine_->gpus(); ++g) before.push_back(machine_->gpu(g).skipped());
+  const int parts = now.kernels.empty() ? 1 : kParts;
+  for (int part = 0; part < parts; ++part) {
+    const auto share = [&](int p) { return p == parts ? 1.0 : 1 - told + told * p / parts; };
+    go_on(now, *ahead, share(part), share(part + 1), Told::all, elsewhere);
+  }
+  for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
+    Gpu& gpu = machine_->gpu(g);
+    gpu.add_left_out(gpu.skipped().since(before[g]).times(1 / told - 1), g == 0 ? ahead->remote_lines : 0);
+  }
+  for_each_count(now, ahead->repeats, [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by) {
+    machine_->gpu(gpu).count_left_out(flag, static_cast<std::uint32_t>(ahead->turns * by));
+  });
+  machine_->leave_out(ahead->time);
+  uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(scatter * ahead->time * 1e9));
+  most_ = now.kernels.empty() ? kGrowth * most_ : std::min(2 * most_, kMostGrowth);
+  return true;
+}
+
+}  // namespace weft
