@@ -162,7 +162,7 @@ class Gpu final : public Chip {
   [[nodiscard]] std::int64_t streams_of(std::uint32_t slot) const;
   std::uint64_t leave_out_shared(std::uint32_t slot, double times, Told telling, L2Cache::Touched& moved);
   L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere = {},
-                               const Telling& telling = {});
+                               std::uint32_t most_lines = ~std::uint32_t{0}, ToldLines* told = nullptr);
 
   // gpu_clusters.cpp: clusters of blocks
   bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);

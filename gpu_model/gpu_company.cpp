@@ -11,6 +11,8 @@ namespace weft {
 
 namespace {
 constexpr double kStepsTogether = 64;  // in which rounds are left out together
+// Of work that is left out, the L2 is told at most what fills it so many times: more only takes long.
+constexpr std::int64_t kToldFills = 32;
 
 // What a block shares with others, if it shares anything: the first line of its longest operand.
 LineAddress longest_load(const Agent& agent) {
@@ -152,12 +154,11 @@ std::int64_t Gpu::streams_of(std::uint32_t slot) const {
 
 // What was shared, so many times: the rounds that are left out, and what they move.
 std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, Told telling, L2Cache::Touched& moved) {
-  ToldLines told;
-  Telling how{.told = &told};
-  if (telling == Told::nothing) how.most_lines = 0;
+  std::uint32_t most_lines = telling == Told::all ? ~std::uint32_t{0} : 0;  // of each stream
   if (telling == Told::last) {
-    how.most_lines = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
+    most_lines = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
   }
+  ToldLines told;
   std::uint64_t all = 0;
   // All blocks go on together: what one touches again, it touches soon after the others.
   const double steps = std::clamp(std::ceil(times), 1.0, kStepsTogether);
@@ -168,8 +169,7 @@ std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, Told telli
       rate.carried += rate.rounds * times / steps;
       const auto rounds = static_cast<std::uint32_t>(rate.carried);
       rate.carried -= rounds;
-      if (telling == Told::last) how.rounds_after = rate.rounds * times * (steps - step - 1) / steps;
-      moved += skip_rounds(agents_[i], rounds, {}, how);
+      moved += skip_rounds(agents_[i], rounds, {}, most_lines, &told);
       all += rounds;
     }
   }
@@ -177,7 +177,7 @@ std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, Told telli
 }
 
 double Gpu::told_share(double hbm_bytes) const {
-  return std::min(1.0, static_cast<double>(WaveSkip::kFills * spec_.l2.bytes) / std::max(1.0, hbm_bytes));
+  return std::min(1.0, static_cast<double>(kToldFills * spec_.l2.bytes) / std::max(1.0, hbm_bytes));
 }
 
 void Gpu::leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time, Told told) {

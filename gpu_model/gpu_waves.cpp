@@ -157,18 +157,16 @@ void Gpu::leave_out_work(std::uint64_t rounds) {
   if (rounds_) leave_out_rounds();
 }
 
+// The L2 is told the last `most_lines` of each stream.
 L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere,
-                                  const Telling& telling) {
+                                  std::uint32_t most_lines, ToldLines* told) {
   L2Cache::Touched moved;
   const bool communication = running_[agent.kernel].communication;
   const auto touch = [&](const LineStream& stream, std::uint32_t from, std::uint32_t to, bool stored) {
-    if (from >= to) return;
-    if (telling.told != nullptr && stream.target == Target::local) {
-      const double after = stream.lines * telling.rounds_after / agent.rounds;
-      const double most = std::max(0.0, telling.most_lines - after);
-      if (to - from > most) from = to - static_cast<std::uint32_t>(most);
-      if (from == to) return;
-      telling.told->shorten(stream.first, units_[agent.unit].partition, stored, from, to);
+    if (from >= to || most_lines == 0) return;
+    if (to - from > most_lines) from = to - most_lines;
+    if (told != nullptr && stream.target == Target::local) {
+      told->shorten(stream.first, units_[agent.unit].partition, stored, from, to);
       if (from >= to) return;
     }
     const L2Cache::Lines lines{.first = stream.first + from,

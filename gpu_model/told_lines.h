@@ -37,11 +37,4 @@ class ToldLines {
   std::unordered_map<LineAddress, Part> parts_;
 };
 
-// Of each stream, its last lines of so many; `rounds_after` those of this go are left out, too, and told of later.
-struct Telling {
-  ToldLines* told = nullptr;
-  std::uint32_t most_lines = ~std::uint32_t{0};
-  double rounds_after = 0;
-};
-
 }  // namespace weft

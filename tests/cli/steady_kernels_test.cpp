@@ -103,7 +103,7 @@ TEST(SteadyKernels, AKernelGoesOnWithTheCollectiveBesideIt) {
 // Of what is left out, only the end is told to an L2 of 1.25 MiB; the rest moves as much.
 TEST(SteadyKernels, WhatAnL2IsNotToldOfMovesAsMuch) {
   const RunConfig config = config_of(2, "switched", kL2 / 40);
-  expect_as_in_detail(config, blocks_of(23 * 40, 10, 32 << 10), CollectiveKind::shift, 12 << 20, 0.55);
+  expect_as_in_detail(config, blocks_of(23 * 100, 10, 128 << 10), CollectiveKind::shift, 24 << 20, 0.55);
 }
 
 TEST(SteadyKernels, AKernelGoesOnByItselfOnceTheCollectiveHasEnded) {
