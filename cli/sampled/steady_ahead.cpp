@@ -8,13 +8,14 @@
 namespace weft {
 
 namespace {
-// Of collectives alone, so many times more is left out each time: some get faster slowly.
-constexpr double kGrowth = 4;
-// Of kernels, twice as much, up to so many windows, or to this share of what is ahead of them: they are looked at all
-// along.
+// So many times more is left out each time, up to as many windows as are never ahead. Some collectives get faster
+// slowly.
+constexpr double kGrowthAlone = 4;
+constexpr double kGrowth = 2;
+constexpr double kAllWindows = 1 << 20;
+// Kernels are looked at all along: of them, at most so many windows at once, or this share of what is ahead of them.
 constexpr double kMostWindows = 64;
 constexpr double kShareAtOnce = 1.0 / 16;
-constexpr double kMostGrowth = 1 << 20;
 // Parts in which the L2 is told of them and of collectives in turn.
 constexpr int kParts = 8;
 // Of a time that is to be whole waves of a kernel, so many are tried: as near as possible to whole turns of
@@ -155,7 +156,7 @@ bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, b
   std::optional<Ahead> ahead = step ? collectives_ahead(from, now) : Ahead();
   if (!ahead || !fit(from, now, waves, *ahead)) return false;
   if (now.kernels.empty()) ahead->time = settle(*ahead);
-  // What moves so much that the L2 holds nothing of it in the end only moves it, as what comes behind it does.
+  // Long before the end of what moves much, the L2 is not told of it. That moves as much as the end does.
   const double in_window = (now.hbm_bytes - from.hbm_bytes) / to_seconds(now.when - from.when);
   const double told = machine_->gpu(0).told_share(in_window * ahead->time);
   if (told < 1) go_on(now, *ahead, 0, 1 - told, Told::nothing, {});
@@ -175,7 +176,7 @@ bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, b
   });
   machine_->leave_out(ahead->time);
   uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(scatter * ahead->time * 1e9));
-  most_ = now.kernels.empty() ? kGrowth * most_ : std::min(2 * most_, kMostGrowth);
+  most_ = std::min((now.kernels.empty() ? kGrowthAlone : kGrowth) * most_, kAllWindows);
   return true;
 }
 
