@@ -24,6 +24,11 @@ namespace weft {
 
 namespace {
 
+TreePieces tree_pieces(CollectiveProtocol protocol) {
+  if (protocol == CollectiveProtocol::simple) return TreePieces::by_depth;
+  return protocol == CollectiveProtocol::ll128 ? TreePieces::by_nodes : TreePieces::whole;
+}
+
 ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDemand& demand, const CollectiveWish& wish,
                            const TunerChoice& choice, const ProtocolShape& protocol) {
   std::int64_t element = bytes_per_element(demand.type);
@@ -41,7 +46,7 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
                             ? std::lcm(std::int64_t{protocol.data_bytes_per_line}, std::int64_t{kLineBytes})
                             : protocol.chunk_unit,
           .chunk_order = protocol.chunk_order,
-          .piece_by_depth = choice.protocol == CollectiveProtocol::simple,
+          .tree_pieces = tree_pieces(choice.protocol),
           .ranks_per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand),
           .alike_trees = wish.alike_ranks && protocol.inline_flags,
           .ring_orders = context.ring_orders};

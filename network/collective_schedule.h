@@ -133,13 +133,18 @@ class CollectiveSchedule {
                                              std::uint64_t index) const;
 };
 
-// What a generator is asked for.
 // How a ring cuts a message that all ranks have. Loops over it, in each a chunk for every (channel, part): the chunks
 // of a channel side by side (by_loop), or those of a part (by_part). Since chunks are rounded up, this decides whether
 // a short message leaves the last channels without work, or all channels without the last parts. Or each channel has a
 // share of its own, with loops and chunks of its own (by_channel).
 enum class ChunkOrder { by_loop, by_part, by_channel };
 
+// An all-reduce by double_binary_tree: pieces get smaller until there are enough of them, as NCCL's do
+// (src/enqueue.cc): with Simple for the depth of the tree, with LL128 for nodes and the ranks of one. With LL they stay
+// as they are.
+enum class TreePieces { whole, by_depth, by_nodes };
+
+// What a generator is asked for.
 struct ScheduleRequest {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::int64_t bytes = 0;          // of one rank's input, as CollectiveDemand::bytes; whole elements
@@ -153,9 +158,7 @@ struct ScheduleRequest {
                                        // connections with more slots than these
   std::int64_t chunk_unit = 4096;      // ring: chunks, or shares of channels, are multiples of it but for the last
   ChunkOrder chunk_order = ChunkOrder::by_loop;  // ring
-  // All-reduce by double_binary_tree: pieces get smaller until there are enough of them for its depth, as NCCL's with
-  // Simple do (src/enqueue.cc).
-  bool piece_by_depth = false;
+  TreePieces tree_pieces = TreePieces::whole;
   std::uint32_t ranks_per_node = 0;   // hierarchical, double_binary_tree: ranks 0 ... this - 1 are the first node
   bool alike_trees = false;           // double_binary_tree: where there are any (binary_tree.h); computes nothing
   bool alternate_directions = false;  // ring: odd channels go round the other way; NCCL's do not

@@ -155,6 +155,25 @@ std::int64_t piece_for_depth(std::int64_t bytes, std::int64_t depth, std::int64_
   return piece;
 }
 
+// Counted as it lies in a buffer, where each 120 bytes have 8 of flags.
+std::int64_t piece_for_nodes(std::int64_t bytes, std::uint32_t nodes, std::uint32_t ranks_per_node,
+                             std::int64_t piece) {
+  const double ranks = ranks_per_node;
+  const double steps = std::bit_width(nodes) + 0.1 * ranks;
+  struct Limit {
+    double pieces_a_step;  // of all ranks of a node
+    std::int64_t smallest;
+  };
+  constexpr std::array<Limit, 2> kLimits{{{64, 128 << 10}, {16, 32 << 10}}};
+  std::int64_t stored = piece / 120 * 128;
+  for (const Limit& limit : kLimits) {
+    while (static_cast<double>(bytes / stored) < steps * limit.pieces_a_step / ranks && stored > limit.smallest) {
+      stored /= 2;
+    }
+  }
+  return stored / 128 * 120;
+}
+
 }  // namespace
 
 std::unique_ptr<CollectiveSchedule> make_tree(const ScheduleRequest& request) {
@@ -167,8 +186,14 @@ std::unique_ptr<CollectiveSchedule> make_tree(const ScheduleRequest& request) {
 std::unique_ptr<CollectiveSchedule> make_double_binary_tree(const ScheduleRequest& request) {
   ScheduleRequest trees = request;
   trees.channels += request.channels % 2;
-  if (request.piece_by_depth && request.kind == CollectiveKind::all_reduce) {
-    trees.piece_bytes = piece_for_depth(trees.bytes / trees.channels, depth_of(trees), trees.piece_bytes);
+  if (request.kind == CollectiveKind::all_reduce) {
+    const std::int64_t bytes = trees.bytes / trees.channels;
+    const std::uint32_t places = places_of(trees);
+    if (request.tree_pieces == TreePieces::by_depth) {
+      trees.piece_bytes = piece_for_depth(bytes, depth_of(trees), trees.piece_bytes);
+    } else if (request.tree_pieces == TreePieces::by_nodes) {
+      trees.piece_bytes = piece_for_nodes(bytes, trees.ranks / places, places, trees.piece_bytes);
+    }
   }
   return std::make_unique<TreeSchedule>(trees, true);
 }

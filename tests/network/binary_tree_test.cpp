@@ -56,17 +56,37 @@ TEST(BinaryTree, AlikeTreesMakeEachRankALeafOfOneAndAnInnerNodeOfTheOther) {
 // NCCL src/enqueue.cc, with a chain of 7 behind each of two nodes: a depth of 8.
 TEST(BinaryTree, PiecesOfTreesGetSmallerForTheirDepth) {
   ScheduleRequest r{.ranks = 16, .channels = 16, .piece_bytes = 512 << 10, .pieces_per_chunk = 1, .ranks_per_node = 8};
-  const auto pieces = [&](std::int64_t bytes_of_channel, bool by_depth) {
+  const auto pieces = [&](std::int64_t bytes_of_channel, TreePieces tree_pieces) {
     r.bytes = bytes_of_channel * r.channels;
-    r.piece_by_depth = by_depth;
+    r.tree_pieces = tree_pieces;
     return make_double_binary_tree(r)->steps(0, 0, 0);
   };
-  EXPECT_EQ(pieces(1 << 20, false), 2U);
-  EXPECT_EQ(pieces(128 << 10, true), 4U);   // of 32 KiB, fewer than 8
-  EXPECT_EQ(pieces(1 << 20, true), 16U);    // of 64 KiB, fewer than 8 a level
-  EXPECT_EQ(pieces(4 << 20, true), 32U);    // of 128 KiB, 4 a level
-  EXPECT_EQ(pieces(16 << 20, true), 64U);   // of 256 KiB, 8 a level
-  EXPECT_EQ(pieces(64 << 20, true), 128U);  // of 512 KiB
+  EXPECT_EQ(pieces(1 << 20, TreePieces::whole), 2U);
+  EXPECT_EQ(pieces(128 << 10, TreePieces::by_depth), 4U);   // of 32 KiB, fewer than 8
+  EXPECT_EQ(pieces(1 << 20, TreePieces::by_depth), 16U);    // of 64 KiB, fewer than 8 a level
+  EXPECT_EQ(pieces(4 << 20, TreePieces::by_depth), 32U);    // of 128 KiB, 4 a level
+  EXPECT_EQ(pieces(16 << 20, TreePieces::by_depth), 64U);   // of 256 KiB, 8 a level
+  EXPECT_EQ(pieces(64 << 20, TreePieces::by_depth), 128U);  // of 512 KiB
+}
+
+// NCCL src/enqueue.cc: 2.8 steps, so 22.4 pieces a channel as long as they take more than 128 KiB of a buffer, then 5.6
+// until they take 32 KiB. A piece of 76800 B there is 72000 of data.
+TEST(BinaryTree, PiecesOfTreesGetSmallerForNodesAndTheirRanks) {
+  constexpr std::int64_t kSlot = 614400 / 128 * 120;
+  ScheduleRequest r{.ranks = 16, .channels = 16, .piece_bytes = kSlot, .pieces_per_chunk = 1, .ranks_per_node = 8};
+  r.tree_pieces = TreePieces::by_nodes;
+  const auto whole_lines = [](std::int64_t bytes) { return bytes / 128 * 128; };
+  const auto first_piece = [&](std::int64_t bytes) {
+    r.bytes = bytes;
+    return make_double_binary_tree(r)->step(0, 0, 0, 0).bytes;
+  };
+  EXPECT_EQ(first_piece(1 << 20), whole_lines(kSlot / 32));
+  EXPECT_EQ(first_piece(4 << 20), whole_lines(kSlot / 16));
+  EXPECT_EQ(first_piece(8 << 20), whole_lines(kSlot / 8));
+  EXPECT_EQ(first_piece(64 << 20), whole_lines(kSlot / 4));
+  EXPECT_EQ(first_piece(256 << 20), kSlot);
+  r.ranks_per_node = 1;  // 5.1 steps of 16 nodes: 326 pieces, then 82
+  EXPECT_EQ(first_piece(64 << 20), whole_lines(kSlot / 16));
 }
 
 }  // namespace
