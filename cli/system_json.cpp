@@ -67,6 +67,7 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
         tuner.number("ll_max_GBps", collectives.tuner.ll_max_GBps, kMinGBps, kMaxGBps, Presence::optional);
         tuner.number("ll128_channel_GBps", collectives.tuner.ll128_channel_GBps, 0, kMaxGBps, Presence::optional);
         tuner.number("in_switch_efficiency", collectives.tuner.in_switch_efficiency, 0.01, 1, Presence::optional);
+        tuner.numbers("in_switch_head_GBps", collectives.tuner.in_switch_head_GBps, kMinGBps, kMaxGBps);
         tuner.object(
             "direct", [&](auto& direct) { direct_fields(direct, collectives.tuner.direct); }, Presence::optional);
       },

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/units.h"
 
@@ -65,6 +66,8 @@ struct TunerSpec {
   double ll_max_GBps = 141;          // bus bandwidth of LL at most, on one node
   double ll128_channel_GBps = 36.7;  // bus bandwidth of LL128 of a channel; 0: the library does not use LL128 here
   double in_switch_efficiency = 0.85;
+  // Bandwidths that its search tries for one head of in_switch, of which each rank is one. Empty: any.
+  std::vector<double> in_switch_head_GBps;
   // All pairs (direct), which RCCL takes by tables of its own (tools/msccl-algorithms) instead of a prediction: for an
   // all_reduce of so many ranks and sizes. No ranks: never.
   struct Direct {

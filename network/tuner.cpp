@@ -92,6 +92,17 @@ std::optional<CollectiveProtocol> point_to_point(const TunerQuery& query) {
   return to_peer <= kLlBytesToPeer ? CollectiveProtocol::ll : CollectiveProtocol::simple;
 }
 
+// Of the bus, by each head: a GPU's links carry each head once, and once more what is its own (NCCL
+// src/graph/search.cc, ncclTopoSearchTryNvls).
+double head_GBps(const TunerSpec& tuner, double links, double heads) {
+  const double most = links / (heads + 1);
+  double found = 0;
+  for (const double tried : tuner.in_switch_head_GBps) {
+    if (tried <= most) found = std::max(found, tried);
+  }
+  return tuner.in_switch_efficiency * (heads - 1) / heads * (found > 0 ? found : most);
+}
+
 double levels(std::uint32_t nodes) { return static_cast<double>(std::bit_width(nodes) - 1); }
 
 }  // namespace
@@ -114,14 +125,18 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
   const double bus = nodes > 1 ? std::min(links, nics) : links;
   if (algorithm == AllReduceAlgorithm::in_switch) {
     if (protocol != CollectiveProtocol::simple || !takes_in_switch(query)) return std::nullopt;
-    const double channels = library.in_switch.channels;
-    const double inside = links * tuner.in_switch_efficiency * (channels - 1) / channels;
+    const double heads = nodes == 1 ? ranks : query.ranks_per_node;
+    const double inside = head_GBps(tuner, links, heads);
     // All-gathers and reduce-scatters: less the own part.
-    const double share = query.kind == CollectiveKind::all_reduce ? 1 : (ranks - 1) / ranks;
-    if (nodes == 1) return kInSwitchLatency + bytes / (inside * share * 1e3);
-    const double between = nics * (nodes == 2 ? 2 : 1) / 2;  // bus bandwidth over two, as of a tree
+    if (query.kind != CollectiveKind::all_reduce) {
+      return kInSwitchLatency + bytes / (heads * inside * (ranks - 1) / ranks * 1e3);
+    }
+    const double both_ways = 2 * inside;
+    const double share = heads * ranks / ring_steps(query.kind, ranks) * 1e3;
+    if (nodes == 1) return kInSwitchLatency + bytes / (both_ways * share);
+    const double between = query.nic_GBps * (nodes == 2 ? 2 : 1);
     return kInSwitchBaseLatency + kInSwitchLatency + 2 * levels(nodes) * kInSwitchNetworkLatency +
-           bytes / (std::min(inside, between) * 1e3);
+           bytes / (std::min(both_ways, between) * share);
   }
   const double ll_max = tuner.ll_max_GBps * (nodes == 1 ? 1.0 : nodes == 2 ? kLlMaxOfTwoNodes : kLlMaxOfNodes);
   const double slower = nodes > 1 && protocol == CollectiveProtocol::ll ? kLlSlowerInNodes : 1;
