@@ -88,6 +88,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                             .links_per_gpu = links_of_gpu(config.system.network),
                             .gpus_per_node = cluster ? cluster->gpus_per_node : gpus,
                             .gpus_per_nic = cluster ? cluster->gpus_per_node / cluster->nics_per_node : 1,
+                            .gpus_per_process = config.host.gpus_per_process,
                             .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
                             .nic_GBps = nic_of_gpu_GBps(config.system.network),
                             .node_latency = latency_between_nodes(config.system.network),

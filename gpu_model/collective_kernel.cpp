@@ -173,7 +173,11 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     place.values_travel = context.values_travel;
     place.proxy_latency = clock.to_subcycles(place.protocol.proxy_latency);
     place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
-    place.registered = registered && is_ring && choice.protocol == CollectiveProtocol::simple;
+    const bool simple_ring = is_ring && choice.protocol == CollectiveProtocol::simple;
+    place.registered = registered && simple_ring;
+    // NCCL src/transport/p2p.cc, P2P_DIRECT: only where senders write, and of these collectives (src/device).
+    const bool direct = demand.kind == CollectiveKind::all_reduce || demand.kind == CollectiveKind::all_gather;
+    if (direct && simple_ring && !library.ring.receiver_reads) place.gpus_per_process = context.gpus_per_process;
     place.buffer_end = context.gpu->hbm.bytes;
     place.first_flag = first_flag;
     const ScheduleRequest request = request_of(context, cut, wish, choice, place.protocol);

@@ -72,6 +72,7 @@ struct CollectiveContext {
   std::uint32_t links_per_gpu = 0;
   std::uint32_t gpus_per_node = 0;                          // as many, by number, are one node
   std::uint32_t gpus_per_nic = 1;                           // of a node, by number
+  std::uint32_t gpus_per_process = 1;                       // by number
   Bandwidth link;                                           // of one, each way
   double nic_GBps = 0;                                      // a GPU's share of its node's NICs; one node: 0
   Time node_latency;                                        // of a message from one node to another

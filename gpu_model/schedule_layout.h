@@ -27,6 +27,8 @@ struct SchedulePlace {
   // The user's buffers are known to all ranks: what is complete is written to the next rank's output (or read from the
   // one before), not passed through a FIFO. Only for rings without flags in the data.
   bool registered = false;
+  // So many GPUs, by number, are one process's, whose ranks know each other's buffers likewise; 0: none do.
+  std::uint32_t gpus_per_process = 0;
   GpuGroup group;
   std::int64_t input_address = 0;  // the same on all GPUs
   std::int64_t output_address = 0;
@@ -82,6 +84,12 @@ class ScheduleLayout {
   // Where pieces from one rank to another go by the NIC.
   [[nodiscard]] bool by_nic(std::uint32_t from, std::uint32_t to) const {
     return place_.gpus_per_node > 0 && gpu(from) / place_.gpus_per_node != gpu(to) / place_.gpus_per_node;
+  }
+
+  // The sender knows where the receiver's buffers lie.
+  [[nodiscard]] bool knows_buffers(std::uint32_t from, std::uint32_t to) const {
+    const std::uint32_t process = place_.gpus_per_process;
+    return place_.registered || (process > 0 && gpu(from) / process == gpu(to) / process);
   }
 
   // Ranks of the same node, the rank itself first, then by the places of their GPUs, in turns.

@@ -73,9 +73,9 @@ class StepCursor final : public PhaseCursor {
 
   // What a step only keeps is complete, and lies at the same place of the output of whoever sent it.
   [[nodiscard]] bool comes_direct(const ScheduleStep& step) const {
-    return layout_->place().registered && step.receive_count == 1 && step.source == ScheduleBuffer::none &&
+    return step.receive_count == 1 && step.source == ScheduleBuffer::none &&
            step.destination == ScheduleBuffer::output && !step.accumulates &&
-           !layout_->by_nic(step.receives_from.at(0), rank_);
+           layout_->knows_buffers(step.receives_from.at(0), rank_) && !layout_->by_nic(step.receives_from.at(0), rank_);
   }
   [[nodiscard]] std::int64_t destination(const ScheduleStep& step) const {
     return layout_->address(step.destination, rank_) + step.destination_offset;
@@ -112,7 +112,7 @@ class StepCursor final : public PhaseCursor {
     const std::uint32_t slots = protocol().slots;
     if (end.pieces >= slots) phase.wait({end.connection->taken, end.pieces + 1 - slots});
     const bool remote = !end.connection->read;
-    const bool direct = layout_->place().registered && step.destination == ScheduleBuffer::output;
+    const bool direct = layout_->knows_buffers(rank_, to) && step.destination == ScheduleBuffer::output;
     if (step.bytes > 0 && (!direct || remote)) {
       LineStream stream = lines(direct ? destination(step) : slot(end), layout_->wire_bytes(step.bytes),
                                 remote ? Target::remote : Target::local, gpu(to));

@@ -73,8 +73,10 @@ TEST(FunctionalEndToEnd, NarrowTypesStayWithinTheBound) {
 }
 
 TEST(FunctionalEndToEnd, OtherAlgorithmsComputeWhatTheyShould) {
-  for (const char* sets : {"all_reduce.algorithm=ring workload.type=fp16", "all_reduce.algorithm=direct",
-                           "all_reduce.algorithm=double_binary_tree", "all_reduce.registered=true"}) {
+  for (const char* sets :
+       {"all_reduce.algorithm=ring workload.type=fp16",
+        "all_reduce.algorithm=ring all_reduce.protocol=Simple host.gpus_per_process=2", "all_reduce.algorithm=direct",
+        "all_reduce.algorithm=double_binary_tree", "all_reduce.registered=true"}) {
     SCOPED_TRACE(sets);
     const Json result = result_of(std::string("workload.bytes=65536 ") + sets);
     expect_right(result, std::string(sets).find("fp16") == std::string::npos ? 16384 : 32768);

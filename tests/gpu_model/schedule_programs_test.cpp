@@ -17,7 +17,7 @@ struct Plan {
   Plan(CollectiveProtocol protocol, std::uint32_t ranks, std::int64_t bytes, bool receiver_reads = false,
        CollectiveAlgorithm algorithm = CollectiveAlgorithm::ring, std::uint32_t channels = 1,
        std::uint32_t gpus_per_node = 0, std::uint32_t gpus_per_nic = 0,
-       CollectiveKind kind = CollectiveKind::all_reduce) {
+       CollectiveKind kind = CollectiveKind::all_reduce, std::uint32_t gpus_per_process = 0) {
     CollectiveSpec library;
     library.ring.channels = 1;
     library.ring.receiver_reads = receiver_reads;
@@ -29,6 +29,7 @@ struct Plan {
     place.proxy_latency = cycles(std::int64_t{9});
     place.gpus_per_node = gpus_per_node;
     place.gpus_per_nic = gpus_per_nic;
+    place.gpus_per_process = gpus_per_process;
     std::vector<GpuId> group;
     for (std::uint32_t rank = 0; rank < ranks; ++rank) group.push_back(GpuId{rank + 10});
     place.group = group;
@@ -74,6 +75,28 @@ TEST(SchedulePrograms, SimpleWaitsForAFlagAndPostsOneBehindAFence) {
   ASSERT_EQ(keeps.post_count, 1);
   EXPECT_FALSE(keeps.fenced);
   EXPECT_EQ(keeps.loads[0].target, Target::local);
+}
+
+// GPUs 10 and 11 are one process's, 12 and 13 another one's.
+TEST(SchedulePrograms, WithinAProcessWhatIsCompleteGoesToTheNextRanksOutput) {
+  const Plan plan(CollectiveProtocol::simple, 4, 4 * kPiece, false, CollectiveAlgorithm::ring, 1, 0, 0,
+                  CollectiveKind::all_reduce, 2);
+  const auto fifo = [&](std::uint32_t from, std::uint32_t to) {
+    return plan.layout->connection(from, to, 0).fifo / kLineBytes;
+  };
+  const auto sends_to = [&](const Phase& phase) { return phase.stores[phase.store_count - 1].first; };
+  // Steps of rank 0: one sends, two sum, one sums the last and sends what is complete, two pass on, one only receives.
+  const std::vector<Phase> first = plan.phases(0);
+  ASSERT_EQ(first.size(), 7U);
+  EXPECT_EQ(sends_to(first[0]), fifo(0, 1));  // not complete
+  EXPECT_LT(sends_to(first[3]), (plan.layout->address(ScheduleBuffer::output, 1) + 4 * kPiece) / kLineBytes);
+  EXPECT_NE(first[6].load_count, 0);  // from another process: it is still to be copied
+  // Of rank 1 the last step finds it where it belongs; to rank 2 it sends by the FIFO.
+  const std::vector<Phase> second = plan.phases(1);
+  EXPECT_GE(sends_to(second[3]), fifo(1, 2));
+  EXPECT_EQ(second[6].load_count, 0);
+  EXPECT_EQ(second[6].store_count, 0);
+  EXPECT_EQ(second[6].wait_count, 1);
 }
 
 TEST(SchedulePrograms, LlMovesTwiceTheLinesWithFlagsInThemAndNeitherFenceNorFlag) {
