@@ -65,6 +65,9 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
       [&](auto& tuner) {
         tuner.number("link_GBps", collectives.tuner.link_GBps, 0, kMaxGBps, Presence::optional);
         tuner.number("ll_max_GBps", collectives.tuner.ll_max_GBps, kMinGBps, kMaxGBps, Presence::optional);
+        tuner.number("ll_max_two_nodes_GBps", collectives.tuner.ll_max_two_nodes_GBps, kMinGBps, kMaxGBps,
+                     Presence::optional);
+        tuner.number("ll_max_nodes_GBps", collectives.tuner.ll_max_nodes_GBps, kMinGBps, kMaxGBps, Presence::optional);
         tuner.number("ll128_channel_GBps", collectives.tuner.ll128_channel_GBps, 0, kMaxGBps, Presence::optional);
         tuner.number("in_switch_efficiency", collectives.tuner.in_switch_efficiency, 0.01, 1, Presence::optional);
         tuner.numbers("in_switch_head_GBps", collectives.tuner.in_switch_head_GBps, kMinGBps, kMaxGBps);

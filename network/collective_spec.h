@@ -62,9 +62,11 @@ struct InSwitchSpec {
 // What the library's tuner believes of the machine (NCCL src/graph/tuning.cc and topo.h). GB/s of 10^9. Its limit of
 // LL was measured: see CollectiveSpec::flagged_GBps.
 struct TunerSpec {
-  double link_GBps = 0;              // of one link, each way; 0: 0.8 of its rate
-  double ll_max_GBps = 141;          // bus bandwidth of LL at most, on one node
-  double ll128_channel_GBps = 36.7;  // bus bandwidth of LL128 of a channel; 0: the library does not use LL128 here
+  double link_GBps = 0;               // of one link, each way; 0: 0.8 of its rate
+  double ll_max_GBps = 141;           // bus bandwidth of LL at most, on one node
+  double ll_max_two_nodes_GBps = 39;  // which does not ask for the GPUs, but for the host: these are Intel's
+  double ll_max_nodes_GBps = 20.4;    // of three nodes and more
+  double ll128_channel_GBps = 36.7;   // bus bandwidth of LL128 of a channel; 0: the library does not use LL128 here
   double in_switch_efficiency = 0.85;
   // Bandwidths that its search tries for one head of in_switch, of which each rank is one. Empty: any.
   std::vector<double> in_switch_head_GBps;

@@ -48,9 +48,6 @@ constexpr double kTreeShare = 0.92;
 constexpr double kTreeLlShare = 1 / 3.8;
 constexpr double kLlSlowerInNodes = 1.8;  // steps of LL in a node of several
 constexpr double kRingPlateau = 1.4;      // of the latency of Simple rings over nodes, from 64 B a channel and rank
-// llMaxBws of two nodes and of more over those of one: of Hopper 45 and 35 of 141 GB/s. (Of Ampere a fifth less.)
-constexpr double kLlMaxOfTwoNodes = 45.0 / 141;
-constexpr double kLlMaxOfNodes = 35.0 / 141;
 
 // treeCorrectionFactor: by powers of two from 64 B; 1 beyond.
 double tree_correction(CollectiveProtocol protocol, std::int64_t bytes) {
@@ -138,7 +135,9 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
     return kInSwitchBaseLatency + kInSwitchLatency + 2 * levels(nodes) * kInSwitchNetworkLatency +
            bytes / (std::min(both_ways, between) * share);
   }
-  const double ll_max = tuner.ll_max_GBps * (nodes == 1 ? 1.0 : nodes == 2 ? kLlMaxOfTwoNodes : kLlMaxOfNodes);
+  const double ll_max = nodes == 1   ? tuner.ll_max_GBps
+                        : nodes == 2 ? tuner.ll_max_two_nodes_GBps
+                                     : tuner.ll_max_nodes_GBps;
   const double slower = nodes > 1 && protocol == CollectiveProtocol::ll ? kLlSlowerInNodes : 1;
   if (protocol == CollectiveProtocol::ll128 && tuner.ll128_channel_GBps <= 0) return std::nullopt;
   const double ll128_max = library.ring.channels * tuner.ll128_channel_GBps;

@@ -168,9 +168,9 @@ TEST(TunerFormula, StepsBetweenNodesTakeTheNetworksLatency) {
   };
   // 62 steps of a ring, 6 of them between nodes; 7 of a chain and two levels of a tree, there and back.
   const double ll = 6.6 + 56 * 0.6 * 1.8 + 6 * 2.7;
-  EXPECT_NEAR(time(AllReduceAlgorithm::ring, CollectiveProtocol::ll), ll + kKiB * 62 / 32.0 / 35e3, 1e-9);
+  EXPECT_NEAR(time(AllReduceAlgorithm::ring, CollectiveProtocol::ll), ll + kKiB * 62 / 32.0 / 20.4e3, 1e-9);
   const double tree = 6.8 + 2 * (7 * 0.6 * 1.8 + 2 * 5.0);
-  EXPECT_NEAR(time(AllReduceAlgorithm::double_binary_tree, CollectiveProtocol::ll), tree + kKiB / (35e3 / 2 * .9),
+  EXPECT_NEAR(time(AllReduceAlgorithm::double_binary_tree, CollectiveProtocol::ll), tree + kKiB / (20.4e3 / 2 * .9),
               1e-9);
 }
 
