@@ -93,6 +93,9 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     why_not = fmt::format("blocks of {} have unequal shares of their links", op.name);
     return std::nullopt;
   }
+  const bool in_switch = real.algorithm == kInSwitch;
+  const auto& cluster = config.system.network.cluster;
+  const bool share_nics = cluster && cluster->nics_per_node < cluster->gpus_per_node;
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
     for (RankSymmetry by : ways) {
       if (op.collective.group.back().value < by.per_node) {
@@ -103,6 +106,10 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       }
       const auto folded = plan.ranks.empty() ? std::nullopt : fold_ranks(plan.ranks, by);
       if (!folded) continue;
+      if (in_switch && share_nics && has_alike_trees(by.ranks / by.per_node)) {  // 18 % too fast (docs/validation.md)
+        why_not = fmt::format("GPUs share the NICs by which {} goes on to other nodes", op.name);
+        continue;
+      }
       const std::string why = why_nodes_differ(config.system.network, by.ranks, *folded);
       many_pairs = folded->many_pairs;
       if (why.empty()) return by;
@@ -125,7 +132,6 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       if (tree) evened.scatter = std::max(kBranchScatter, longer - 1);
       if (many_pairs || meets_by_chance(config, op.collective))
         evened.scatter = std::max(evened.scatter, kPairsScatter);
-      const bool in_switch = real.algorithm == kInSwitch;
       if (by_alike_trees(*by))
         evened.scatter = std::max(evened.scatter, in_switch ? kInSwitchTreeScatter : kTreeScatter);
       return evened;

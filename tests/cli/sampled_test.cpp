@@ -166,6 +166,15 @@ TEST_F(Sampled, OneGpuStandsForAllNodesOfTrees) {
   }
 }
 
+TEST_F(Sampled, GpusThatShareNicsAreSimulatedOneByOneInTreesOfSwitches) {
+  const std::string config = R"({"system": {"base": "hgx-h100-cluster", "max_gpus": 8, "gpu": {"compute_units": 24},
+    "network": {"cluster": {"gpus_per_node": 2, "nics_per_node": 1, "tree": {"radix": 16}}}}, "gpus": 8,
+    "workload": {"collective": "all_reduce", "bytes": 1048576}, "all_reduce": {"algorithm": "in_switch", "channels": 4}})";
+  const Json sampled = run(config, "--fidelity sampled");
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("GPUs share the NICs"));
+  expect_near(sampled, run(config, "--fidelity cycle"), "/collectives/0/end_s", 0.02);
+}
+
 // A shift takes all of a node, so the trees of its sums do, too. Who is through with it first goes on, where its piece
 // leaves by another GPU's NIC.
 TEST_F(Sampled, ANodeStandsForTwoWhereSomeCollectivesNeedAllOfIt) {
