@@ -59,8 +59,6 @@ bool meets_by_chance(const RunConfig& config, const CollectiveDemand& demand) {
 
 }  // namespace
 
-bool by_alike_trees(const RankSymmetry& by) { return by.two_trees && has_alike_trees(by.ranks / by.per_node); }
-
 std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const std::vector<RankSymmetry>& ways,
                              std::string& why_not) {
   const auto ranks = static_cast<std::uint32_t>(op.collective.group.size());
@@ -94,6 +92,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     return std::nullopt;
   }
   const bool in_switch = real.algorithm == kInSwitch;
+  const bool trees = in_switch || (flagged && real.algorithm == to_string(CollectiveAlgorithm::double_binary_tree));
+  const auto has_alike = [&](const RankSymmetry& by) { return trees && has_alike_trees(by.ranks / by.per_node); };
   const auto& cluster = config.system.network.cluster;
   const bool share_nics = cluster && cluster->nics_per_node < cluster->gpus_per_node;
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
@@ -106,7 +106,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       }
       const auto folded = plan.ranks.empty() ? std::nullopt : fold_ranks(plan.ranks, by);
       if (!folded) continue;
-      if (in_switch && share_nics && has_alike_trees(by.ranks / by.per_node)) {  // 18 % too fast (docs/validation.md)
+      if (in_switch && share_nics && has_alike(by)) {  // 18 % too fast (docs/validation.md)
         why_not = fmt::format("GPUs share the NICs by which {} goes on to other nodes", op.name);
         continue;
       }
@@ -127,12 +127,12 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       const Scripts scripts(cut_evenly, one);
       const auto by = way_of(scripts.collectives().front().plan);
       if (!by) continue;
-      Evened evened{even, *by, kFoldedScatter};
+      Evened evened{even, *by, kFoldedScatter, has_alike(*by)};
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
       if (tree) evened.scatter = std::max(kBranchScatter, longer - 1);
       if (many_pairs || meets_by_chance(config, op.collective))
         evened.scatter = std::max(evened.scatter, kPairsScatter);
-      if (by_alike_trees(*by))
+      if (evened.alike_trees)
         evened.scatter = std::max(evened.scatter, in_switch ? kInSwitchTreeScatter : kTreeScatter);
       return evened;
     }

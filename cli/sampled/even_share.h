@@ -15,15 +15,13 @@ namespace weft {
 struct Evened {
   EvenMessage message;
   RankSymmetry by;
-  double scatter = 0;  // how far off its time may be, one standard deviation as a share of it
+  double scatter = 0;        // how far off its time may be, one standard deviation as a share of it
+  bool alike_trees = false;  // it goes by trees in which all nodes are alike (network/binary_tree.h)
 };
 
 // For the collective of a program's operation, by the first of `ways` that goes. None: not found, `why_not` says why,
 // in words.
 [[nodiscard]] std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op,
                                            const std::vector<RankSymmetry>& ways, std::string& why_not);
-
-// By trees in which all nodes are alike (network/binary_tree.h).
-[[nodiscard]] bool by_alike_trees(const RankSymmetry& by);
 
 }  // namespace weft

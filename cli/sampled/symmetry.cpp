@@ -107,9 +107,11 @@ void FoldedMachine::round_messages(const std::vector<RankSymmetry>& ways) {
   }
   ways_.clear();
   scatters_.clear();
+  has_alike_trees_ = false;
   for (const Evened& evened : found) {
     ways_.push_back(evened.by);
     scatters_.push_back(evened.scatter);
+    has_alike_trees_ = has_alike_trees_ || evened.alike_trees;
   }
   standing_ = ways.front().standing;
   config_.collective.even_messages = std::make_shared<const EvenMessages>(std::move(even));
@@ -142,8 +144,6 @@ void FoldedMachine::fold_collectives() {
     }
   }
 }
-
-bool FoldedMachine::has_alike_trees() const { return std::ranges::any_of(ways_, by_alike_trees); }
 
 double FoldedMachine::scatter(std::uint32_t from, std::uint32_t end) const {
   double most = 0;

@@ -30,7 +30,7 @@ class FoldedMachine {
   // They in such a system, one for each of `works`.
   [[nodiscard]] std::unique_ptr<Machine> machine(const SystemSpec& system, const std::vector<GpuWork>& works) const;
   // Some collectives go by trees in which all nodes are alike (network/binary_tree.h), not by the library's.
-  [[nodiscard]] bool has_alike_trees() const;
+  [[nodiscard]] bool has_alike_trees() const { return has_alike_trees_; }
   // How far collectives of the operations [from, end) may be off because some GPUs stand for others, one standard
   // deviation as a share of the time.
   [[nodiscard]] double scatter(std::uint32_t from, std::uint32_t end) const;
@@ -48,6 +48,7 @@ class FoldedMachine {
   std::uint32_t per_node_ = 0;  // behind the same switches; 0: in a tree of them
   bool has_groups_ = false;     // collectives of some GPUs
   std::uint32_t standing_ = 1;
+  bool has_alike_trees_ = false;
   std::vector<RankSymmetry> ways_;                          // by collective
   std::vector<double> scatters_;                            // likewise
   std::vector<std::vector<const ScriptedKernel*>> folded_;  // by GPU and op
