@@ -26,7 +26,8 @@ std::optional<ProductWork> matrices(const OperatorCall& call, std::size_t a, boo
   const std::int64_t columns = b_transposed ? (*right)[right->size() - 2] : right->back();
   const std::int64_t depth = b_transposed ? right->back() : (*right)[right->size() - 2];
   if (depth != left->back()) return std::nullopt;
-  const double batch = right->size() > 2 ? elements(call.inputs[a + 1]) / static_cast<double>(columns * depth) : 1;
+  const double of_one = static_cast<double>(columns) * static_cast<double>(depth);
+  const double batch = right->size() > 2 ? elements(call.inputs[a + 1]) / of_one : 1;
   return ProductWork{2 * elements(call.inputs[a]) * static_cast<double>(columns), 1,
                      elements(call.inputs[a]) / static_cast<double>(depth) / batch, static_cast<double>(columns),
                      batch};
