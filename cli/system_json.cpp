@@ -46,6 +46,13 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
     ring.flag("receiver_reads", collectives.ring.receiver_reads);
     ring.flag("channel_shares", collectives.ring.channel_shares, Presence::optional);
   });
+  f.object(
+      "sends",
+      [&](auto& sends) {
+        sends.count("channels", collectives.sends.channels, 0, 1024, Presence::optional);
+        sends.count("channels_to_peer", collectives.sends.channels_to_peer, 0, 1024, Presence::optional);
+      },
+      Presence::optional);
   f.object("in_switch", [&](auto& in_switch) {
     in_switch.count("channels", collectives.in_switch.channels, 1, 1024);
     in_switch.flag("registered", collectives.in_switch.registered);

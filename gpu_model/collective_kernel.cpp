@@ -40,6 +40,7 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .root = demand.root,
           .distance = demand.distance,
           .channels = choice.channels,
+          .channels_to_peer = choice.channels_to_peer,
           .piece_bytes = protocol.piece_bytes,
           .pieces_per_chunk = protocol.pieces_per_chunk,
           .chunk_unit = wish.alike_ranks
@@ -72,15 +73,6 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<con
     plan.ranks.push_back(std::move(kernel));
   }
   return plan;
-}
-
-// Where chunks are cut finer than the library does: the channels that its chunks reach, in whole turns of the orders.
-std::uint32_t filled_channels(std::int64_t bytes, std::uint32_t ranks, std::uint32_t channels, std::int64_t unit,
-                              const RingOrders& orders) {
-  const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  const std::int64_t chunk = divide_up(divide_up(bytes, std::int64_t{ranks} * channels), unit) * unit;
-  const std::int64_t filled = divide_up(bytes, chunk * ranks);
-  return static_cast<std::uint32_t>(divide_up(filled, orders.cycles()) * orders.cycles());
 }
 
 EvenMessage evened(const CollectiveDemand& demand, const CollectiveWish& wish) {
@@ -160,7 +152,9 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     const bool slices =
         user || is_ring ||
         (algorithm == CollectiveAlgorithm::direct && has_block_a_peer(demand.kind, query.ranks, choice.channels));
-    place.protocol = protocol_shape(library, choice.protocol, slices);
+    const bool sends = !user && is_point_to_point(demand.kind);
+    place.protocol =
+        sends ? protocol_shape_of_sends(library, choice.protocol) : protocol_shape(library, choice.protocol, slices);
     if (is_ring && wish.alike_ranks && context.ring_orders && place.protocol.chunk_order == ChunkOrder::by_loop) {
       choice.channels = std::min(choice.channels, filled_channels(cut.bytes.count(), query.ranks, choice.channels,
                                                                   place.protocol.chunk_unit, *context.ring_orders));
@@ -168,7 +162,7 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     place.fence = clock.to_subcycles(library.fence);
     place.node_latency = clock.to_subcycles(context.node_latency) + staging_time(*context.gpu);
     if (context.nic_GBps > 0) place.gpus_per_node = context.gpus_per_node;
-    if (library.pxn && !user && is_point_to_point(demand.kind)) place.gpus_per_nic = context.gpus_per_nic;
+    if (library.pxn && sends) place.gpus_per_nic = context.gpus_per_nic;
     place.nic_line = nic_line_time(*context.gpu, context.nic_GBps);
     place.values_travel = context.values_travel;
     place.proxy_latency = clock.to_subcycles(place.protocol.proxy_latency);

@@ -18,6 +18,15 @@ std::uint32_t warps_of(const ScheduleLayout& layout, std::uint32_t rank, std::ui
   return std::max(1U, layout.place().protocol.threads / 32 / layout.schedule().groups(rank, block));
 }
 
+// Those that move data.
+std::uint32_t moving_warps(const WarpGroup& group) {
+  const std::uint32_t warps = warps_of(*group.layout, group.rank, group.block);
+  const std::uint32_t sync = group.layout->place().protocol.sender_sync_warps;
+  const bool apart =
+      sync > 0 && warps > 2 * sync && !group.layout->schedule().sends_to(group.rank, group.block, group.group).empty();
+  return apart ? warps - sync : warps;
+}
+
 // A round's share of what a block moves at most: checking flags and packing words costs instructions.
 SubCycle instruction_time(const GpuSpec& gpu, const ProtocolShape& protocol) {
   if (protocol.block_GBps <= 0) return 0;
@@ -33,7 +42,7 @@ class StepCursor final : public PhaseCursor {
         group_(group),
         rank_(group.rank),
         channel_(group.channel()),
-        warps_(warps_of(*group.layout, group.rank, group.block)),
+        warps_(moving_warps(group)),
         steps_(group.steps()),
         instruction_time_(instruction_time(*layout_->place().gpu, layout_->place().protocol)),
         done_flag_(layout_->steps_done(group.rank, group.block, group.group)) {}

@@ -64,6 +64,10 @@ const char* to_string(CollectiveAlgorithm algorithm) {
   throw InternalError("unknown algorithm");
 }
 
+bool is_exchange(CollectiveKind kind) {
+  return kind == CollectiveKind::all_to_all || kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+}
+
 bool supports(CollectiveAlgorithm algorithm, CollectiveKind kind) {
   using Kind = CollectiveKind;
   const bool everywhere = kind == Kind::all_reduce || kind == Kind::all_gather || kind == Kind::reduce_scatter;
@@ -161,6 +165,7 @@ std::unique_ptr<CollectiveSchedule> make_schedule(CollectiveAlgorithm algorithm,
     case CollectiveAlgorithm::halving_doubling:
       return make_halving_doubling(request);
     case CollectiveAlgorithm::direct:
+      if (is_exchange(request.kind)) return make_exchange(request);
       return has_block_a_peer(request.kind, request.ranks, request.channels) ? make_all_pairs(request)
                                                                              : make_direct(request);
     case CollectiveAlgorithm::hierarchical:

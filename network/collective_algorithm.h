@@ -34,6 +34,9 @@ inline constexpr std::array kCollectiveAlgorithms{
 // What a library without a choice would take: a ring where there is one, else what there is.
 [[nodiscard]] CollectiveAlgorithm usual_algorithm(CollectiveKind kind);
 
+// all_to_all, gather, scatter: sends and receives between more than pairs.
+[[nodiscard]] bool is_exchange(CollectiveKind kind);
+
 // Whether `direct` has a thread block for each peer, as RCCL's programs, and not one for all.
 [[nodiscard]] bool has_block_a_peer(CollectiveKind kind, std::uint32_t ranks, std::uint32_t channels);
 

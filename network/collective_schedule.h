@@ -153,6 +153,7 @@ struct ScheduleRequest {
   std::uint32_t root = 0;              // broadcast, reduce, gather, scatter; who sends in send_receive
   std::uint32_t distance = 1;          // shift: as CollectiveDemand::distance, below ranks
   std::uint32_t channels = 1;          // thread blocks; the schedule says how many it uses
+  std::uint32_t channels_to_peer = 1;  // all_to_all, gather, scatter: thread blocks that share what goes to one peer
   std::int64_t piece_bytes = 1 << 20;  // the most that one step carries: a slot of a connection's buffer
   std::uint32_t pieces_per_chunk = 2;  // pieces in which a chunk is passed on (NCCL's slices); a ring needs
                                        // connections with more slots than these

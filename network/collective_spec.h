@@ -88,8 +88,15 @@ struct ProxySpec {
   Time ll, ll128, simple;
 };
 
+// Channels of what is made of sends and receives (NCCL src/graph/paths.cc, ncclTopoComputeP2pChannels).
+struct SendSpec {
+  std::uint32_t channels = 0;          // of all; 0: as rings have, rounded up to a power of two
+  std::uint32_t channels_to_peer = 0;  // at most, on one node; 0: two for each link of a GPU, rounded up likewise
+};
+
 struct CollectiveSpec {
   RingSpec ring;
+  SendSpec sends;
   InSwitchSpec in_switch;
   TunerSpec tuner;
   std::uint32_t registers_per_thread = 96;

@@ -18,7 +18,6 @@ ChunkGrid grid_for(const ScheduleRequest& request) {
     case CollectiveKind::shift:
       return ChunkGrid::free_parts(request, request.bytes, 1, ChunkGrid::kLineUnit);
     case CollectiveKind::all_gather:
-    case CollectiveKind::gather:
       return ChunkGrid::rank_parts(request, request.bytes * request.ranks, request.ranks, request.bytes,
                                    ChunkGrid::kLineUnit);
     default:
@@ -35,36 +34,35 @@ class DirectSchedule : public GeneratedSchedule {
       : GeneratedSchedule(request),
         grid_(grid_for(request)),
         others_(request.ranks - 1),
-        per_node_(request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0 ? request.ranks_per_node
-                                                                                            : request.ranks),
+        order_(request),
         bundles_((others_ + kPeersPerStep - 1) / kPeersPerStep) {}
 
   [[nodiscard]] std::uint32_t groups(std::uint32_t /*rank*/, std::uint32_t /*block*/) const override {
-    const bool one_way = request().kind == CollectiveKind::gather || request().kind == CollectiveKind::scatter ||
-                         request().kind == CollectiveKind::send_receive;
-    return one_way ? 1 : 2;
+    return request().kind == CollectiveKind::send_receive ? 1 : 2;
   }
 
-  [[nodiscard]] std::uint64_t steps(std::uint32_t rank, std::uint32_t /*block*/, std::uint32_t group) const override {
-    return (slices() + (reduces_all() ? 1 : 0)) * steps_per_round(rank, group);
+  [[nodiscard]] std::uint64_t steps(std::uint32_t /*rank*/, std::uint32_t /*block*/,
+                                    std::uint32_t group) const override {
+    return (slices() + (reduces_all() ? 1 : 0)) * steps_per_round(group);
   }
 
   [[nodiscard]] ScheduleStep step(std::uint32_t rank, std::uint32_t block, std::uint32_t group,
                                   std::uint64_t index) const override {
-    const auto item = static_cast<std::uint32_t>(index % steps_per_round(rank, group));
-    const ScheduleStep step = step_of({rank, block, index / steps_per_round(rank, group), group == kSends}, item);
+    const auto item = static_cast<std::uint32_t>(index % steps_per_round(group));
+    const ScheduleStep step = step_of({rank, block, index / steps_per_round(group), group == kSends}, item);
     return step.bytes == 0 ? ScheduleStep{} : step;
   }
 
   [[nodiscard]] std::vector<std::uint32_t> sends_to(std::uint32_t rank, std::uint32_t /*block*/,
                                                     std::uint32_t group) const override {
-    const bool root = rank == request().root;
-    if (request().kind == CollectiveKind::gather && !root) return {request().root};
-    const bool from_root = request().kind == CollectiveKind::scatter || request().kind == CollectiveKind::send_receive;
     std::vector<std::uint32_t> peers;
-    if (group == kReceives || request().kind == CollectiveKind::gather || (from_root && !root)) return peers;
+    if (group == kReceives) return peers;
     if (request().kind == CollectiveKind::shift) return {after(rank, request().distance)};
-    for (std::uint32_t distance = 1; distance <= others_; ++distance) peers.push_back(receiver(rank, distance));
+    if (request().kind == CollectiveKind::send_receive) {
+      if (rank == request().root) peers.push_back(after(rank, 1));
+      return peers;
+    }
+    for (std::uint32_t distance = 1; distance <= others_; ++distance) peers.push_back(order_.receiver(rank, distance));
     return peers;
   }
   [[nodiscard]] bool is_waited_for(std::uint32_t /*rank*/, std::uint32_t /*block*/,
@@ -87,7 +85,7 @@ class DirectSchedule : public GeneratedSchedule {
   [[nodiscard]] bool reduces_all() const { return request().kind == CollectiveKind::all_reduce; }
   [[nodiscard]] std::uint64_t slices() const { return grid_.loops() * grid_.slices(); }
 
-  [[nodiscard]] std::uint32_t steps_per_round(std::uint32_t rank, std::uint32_t group) const {
+  [[nodiscard]] std::uint32_t steps_per_round(std::uint32_t group) const {
     switch (request().kind) {
       case CollectiveKind::all_reduce:
         return others_ + bundles_;
@@ -95,11 +93,6 @@ class DirectSchedule : public GeneratedSchedule {
         return group == kSends ? others_ : bundles_;
       case CollectiveKind::all_gather:
         return group == kSends ? bundles_ : others_;
-      case CollectiveKind::all_to_all:
-        return group == kSends ? 1 + others_ : others_;
-      case CollectiveKind::gather:
-      case CollectiveKind::scatter:
-        return rank == request().root ? 1 + others_ : 1;
       default:
         return 1;
     }
@@ -119,12 +112,6 @@ class DirectSchedule : public GeneratedSchedule {
         return place.sends ? send_part(place, item) : sum_parts(place, item);
       case CollectiveKind::all_gather:
         return place.sends ? send_own(place, item) : receive_part(place, item);
-      case CollectiveKind::all_to_all:
-        return exchange(place, item);
-      case CollectiveKind::gather:
-        return gather_at_root(place, item);
-      case CollectiveKind::scatter:
-        return scatter_from_root(place, item);
       case CollectiveKind::shift:
         return shift(place);
       default:
@@ -139,12 +126,12 @@ class DirectSchedule : public GeneratedSchedule {
     const Place before_this{place.rank, place.block, place.slice - 1, place.sends};
     if (!place.sends) return receive_part(before_this, item - first_half);
     ScheduleStep step = send_own(before_this, item - first_half);
-    const std::uint64_t summed = before_this.slice * steps_per_round(place.rank, kReceives) + bundles_;
+    const std::uint64_t summed = before_this.slice * steps_per_round(kReceives) + bundles_;
     return step.bytes == 0 ? step : step.start_after({place.block, kReceives, summed});
   }
 
   [[nodiscard]] ScheduleStep send_part(const Place& place, std::uint32_t item) const {
-    const std::uint32_t to = receiver(place.rank, distance(place, item));
+    const std::uint32_t to = order_.receiver(place.rank, distance(place, item));
     const Piece at = piece(place, to);
     ScheduleStep step{.bytes = at.bytes};
     return step.read(ScheduleBuffer::input, at.offset).send(to);
@@ -155,7 +142,7 @@ class DirectSchedule : public GeneratedSchedule {
     const Piece at = piece(place, place.rank);
     const std::int64_t sum = reduces_all() ? at.offset : at.offset_in_part;
     ScheduleStep step{.bytes = at.bytes};
-    for_bundle(bundle, [&](std::uint32_t item) { step.receive(sender(place.rank, distance(place, item))); });
+    for_bundle(bundle, [&](std::uint32_t item) { step.receive(order_.sender(place.rank, distance(place, item))); });
     if (bundle > 0) return step.add_to(ScheduleBuffer::output, sum);
     return step.read(ScheduleBuffer::input, at.offset).write(ScheduleBuffer::output, sum);
   }
@@ -164,56 +151,17 @@ class DirectSchedule : public GeneratedSchedule {
   [[nodiscard]] ScheduleStep send_own(const Place& place, std::uint32_t bundle) const {
     const Piece at = piece(place, place.rank);
     ScheduleStep step{.bytes = at.bytes};
-    for_bundle(bundle, [&](std::uint32_t item) { step.send(receiver(place.rank, distance(place, item))); });
+    for_bundle(bundle, [&](std::uint32_t item) { step.send(order_.receiver(place.rank, distance(place, item))); });
     if (reduces_all()) return step.read(ScheduleBuffer::output, at.offset);
     step.read(ScheduleBuffer::input, at.offset_in_part);
     return bundle == 0 ? step.write(ScheduleBuffer::output, at.offset) : step;
   }
 
   [[nodiscard]] ScheduleStep receive_part(const Place& place, std::uint32_t item) const {
-    const std::uint32_t from = sender(place.rank, distance(place, item));
+    const std::uint32_t from = order_.sender(place.rank, distance(place, item));
     const Piece at = piece(place, from);
     ScheduleStep step{.bytes = at.bytes};
     return step.receive(from).write(ScheduleBuffer::output, at.offset);
-  }
-
-  [[nodiscard]] ScheduleStep exchange(const Place& place, std::uint32_t item) const {
-    const std::int64_t own_bytes = output_bytes(place.rank) / ranks();
-    const auto arrives_at = [&](std::uint32_t from, const Piece& own) { return from * own_bytes + own.offset_in_part; };
-    const Piece own = piece(place, place.rank);
-    if (!place.sends) {
-      const std::uint32_t from = sender(place.rank, distance(place, item));
-      ScheduleStep step{.bytes = own.bytes};
-      return step.receive(from).write(ScheduleBuffer::output, arrives_at(from, own));
-    }
-    if (item == 0) {
-      ScheduleStep copy{.bytes = own.bytes};
-      return copy.read(ScheduleBuffer::input, own.offset).write(ScheduleBuffer::output, arrives_at(place.rank, own));
-    }
-    const std::uint32_t to = receiver(place.rank, distance(place, item - 1));
-    const Piece at = piece(place, to);
-    ScheduleStep step{.bytes = at.bytes};
-    return step.read(ScheduleBuffer::input, at.offset).send(to);
-  }
-
-  [[nodiscard]] ScheduleStep gather_at_root(const Place& place, std::uint32_t item) const {
-    const std::uint32_t from = after(place.rank, item);
-    const Piece at = piece(place, from);
-    ScheduleStep step{.bytes = at.bytes};
-    if (place.rank != request().root) return step.read(ScheduleBuffer::input, at.offset_in_part).send(request().root);
-    step.write(ScheduleBuffer::output, at.offset);
-    return item == 0 ? step.read(ScheduleBuffer::input, at.offset_in_part) : step.receive(from);
-  }
-
-  [[nodiscard]] ScheduleStep scatter_from_root(const Place& place, std::uint32_t item) const {
-    const std::uint32_t to = after(place.rank, item);
-    const Piece at = piece(place, to);
-    ScheduleStep step{.bytes = at.bytes};
-    if (place.rank != request().root) {
-      return step.receive(request().root).write(ScheduleBuffer::output, at.offset_in_part);
-    }
-    step.read(ScheduleBuffer::input, at.offset);
-    return item == 0 ? step.write(ScheduleBuffer::output, at.offset_in_part) : step.send(to);
   }
 
   [[nodiscard]] ScheduleStep send_receive(const Place& place) const {
@@ -237,16 +185,6 @@ class DirectSchedule : public GeneratedSchedule {
     return (item + place.block) % others_ + 1;
   }
 
-  // Who is so far on in the order of a rank, and in whose order it is.
-  [[nodiscard]] std::uint32_t receiver(std::uint32_t rank, std::uint32_t distance) const {
-    const std::uint32_t place = (rank % per_node_ + distance % per_node_) % per_node_;
-    return (rank / per_node_ + distance / per_node_) * per_node_ % ranks() + place;
-  }
-  [[nodiscard]] std::uint32_t sender(std::uint32_t rank, std::uint32_t distance) const {
-    const std::uint32_t place = (rank % per_node_ + per_node_ - distance % per_node_) % per_node_;
-    return (rank / per_node_ * per_node_ + ranks() - distance / per_node_ * per_node_) % ranks() + place;
-  }
-
   // The others that a bundle covers, as items of distance().
   template <class Visit>
   void for_bundle(std::uint32_t bundle, Visit&& visit) const {
@@ -256,7 +194,7 @@ class DirectSchedule : public GeneratedSchedule {
 
   ChunkGrid grid_;
   std::uint32_t others_;
-  std::uint32_t per_node_;
+  RankOrder order_;
   std::uint32_t bundles_;  // steps that serve kPeersPerStep of them at a time
 };
 

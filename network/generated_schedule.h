@@ -8,6 +8,37 @@
 
 namespace weft {
 
+// The order in which a rank goes through all ranks, itself the first: the places of its own node, then those of the
+// next one (NCCL src/init.cc, p2pSchedule, 2.19; there in leaps). In the same round each rank receives from one that
+// sends to it.
+class RankOrder {
+ public:
+  explicit RankOrder(const ScheduleRequest& request)
+      : per_node_(per_node_of(request)), nodes_(request.ranks / per_node_) {}
+
+  [[nodiscard]] std::uint32_t per_node() const { return per_node_; }
+  [[nodiscard]] std::uint32_t receiver(std::uint32_t rank, std::uint32_t round) const {
+    const std::uint32_t place = (rank % per_node_ + round % per_node_) % per_node_;
+    return (rank / per_node_ + round / per_node_) % nodes_ * per_node_ + place;
+  }
+  [[nodiscard]] std::uint32_t sender(std::uint32_t rank, std::uint32_t round) const {
+    const std::uint32_t place = (rank % per_node_ + per_node_ - round % per_node_) % per_node_;
+    return (rank / per_node_ + nodes_ - round / per_node_) % nodes_ * per_node_ + place;
+  }
+  [[nodiscard]] std::uint32_t round(std::uint32_t from, std::uint32_t to) const {
+    const std::uint32_t node = (nodes_ + to / per_node_ - from / per_node_) % nodes_;
+    return node * per_node_ + (per_node_ + to % per_node_ - from % per_node_) % per_node_;
+  }
+
+ private:
+  static std::uint32_t per_node_of(const ScheduleRequest& request) {
+    const bool even = request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0;
+    return even ? request.ranks_per_node : request.ranks;
+  }
+
+  std::uint32_t per_node_, nodes_;
+};
+
 class GeneratedSchedule : public CollectiveSchedule {
  public:
   explicit GeneratedSchedule(ScheduleRequest request) : request_(std::move(request)) {}

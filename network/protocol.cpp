@@ -10,6 +10,7 @@ namespace {
 
 // NCCL src/include/device.h.
 constexpr std::uint32_t kSteps = 8;                            // NCCL_STEPS
+constexpr std::uint32_t kMaxThreads = 640;                     // NCCL_MAX_NTHREADS
 constexpr std::uint32_t kLlThreads = 512;                      // NCCL_LL_MAX_NTHREADS
 constexpr std::int64_t kLlBufferBytes = 8 * 512 * 8 * 16;      // NCCL_LL_LINES_PER_THREAD, threads, steps, 16 B lines
 constexpr std::uint32_t kLl128Threads = 640;                   // NCCL_LL128_MAX_NTHREADS
@@ -96,6 +97,18 @@ ProtocolShape protocol_shape(const CollectiveSpec& library, CollectiveProtocol p
     shape.chunk_order = ChunkOrder::by_part;
   }
   shape.piece_bytes = shape.slot_bytes / kLineBytes * shape.data_bytes_per_line;
+  return shape;
+}
+
+ProtocolShape protocol_shape_of_sends(const CollectiveSpec& library, CollectiveProtocol protocol) {
+  ProtocolShape shape = protocol_shape(library, protocol, false);
+  if (protocol == CollectiveProtocol::simple) {
+    shape.threads += shape.extra_threads;
+    shape.extra_threads = 0;
+    shape.sender_sync_warps = 1;
+  } else if (protocol == CollectiveProtocol::ll) {
+    shape.threads = kMaxThreads;
+  }
   return shape;
 }
 

@@ -265,4 +265,12 @@ std::vector<std::vector<std::uint32_t>> rings_of_grid(std::vector<std::uint32_t>
   return both_ways({cycle});
 }
 
+std::uint32_t filled_channels(std::int64_t bytes, std::uint32_t ranks, std::uint32_t channels, std::int64_t unit,
+                              const RingOrders& orders) {
+  const auto divide_up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
+  const std::int64_t chunk = divide_up(divide_up(bytes, std::int64_t{ranks} * channels), unit) * unit;
+  const std::int64_t filled = divide_up(bytes, chunk * ranks);
+  return static_cast<std::uint32_t>(divide_up(filled, orders.cycles()) * orders.cycles());
+}
+
 }  // namespace weft

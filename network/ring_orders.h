@@ -43,4 +43,8 @@ class RingOrders {
 // where it has two dimensions and an even number of ranks.
 [[nodiscard]] std::vector<std::vector<std::uint32_t>> rings_of_grid(std::vector<std::uint32_t> dimensions, bool wraps);
 
+// Where chunks are cut finer than the library does: the channels that its chunks reach, in whole turns of the orders.
+[[nodiscard]] std::uint32_t filled_channels(std::int64_t bytes, std::uint32_t ranks, std::uint32_t channels,
+                                            std::int64_t unit, const RingOrders& orders);
+
 }  // namespace weft

@@ -22,9 +22,11 @@ namespace weft {
 [[nodiscard]] std::unique_ptr<CollectiveSchedule> make_halving_doubling(const ScheduleRequest& request);
 [[nodiscard]] std::unique_ptr<CollectiveSchedule> make_dissemination_barrier(const ScheduleRequest& request);
 
-// all_reduce, all_gather, reduce_scatter, all_to_all, gather, scatter, send_receive, shift: each pair of ranks for
-// itself.
+// all_reduce, all_gather, reduce_scatter, send_receive, shift: each pair of ranks for itself.
 [[nodiscard]] std::unique_ptr<CollectiveSchedule> make_direct(const ScheduleRequest& request);
+
+// all_to_all, gather, scatter: the same, with some of the thread blocks for each pair.
+[[nodiscard]] std::unique_ptr<CollectiveSchedule> make_exchange(const ScheduleRequest& request);
 
 // all_reduce as `direct` does it where there are as many channels as ranks or more: a thread block for each peer.
 [[nodiscard]] std::unique_ptr<CollectiveSchedule> make_all_pairs(const ScheduleRequest& request);

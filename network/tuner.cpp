@@ -5,7 +5,9 @@
 #include <bit>
 #include <vector>
 
+#include "network/collective_algorithm.h"
 #include "network/protocol.h"
+#include "network/send_channels.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -79,16 +81,6 @@ bool takes_in_switch(const TunerQuery& query) {
          nodes_of(query) == 1 && query.ranks <= kMostGatheredRanks;
 }
 
-// NCCL src/enqueue.cc, addP2pToPlan: what is made of sends and receives takes LL up to so many bytes to a peer
-// (NCCL_P2P_LL_THRESHOLD; of a channel since 2.24, but channels get at least 64 KiB), then Simple, never LL128.
-constexpr std::int64_t kLlBytesToPeer = 16384;
-std::optional<CollectiveProtocol> point_to_point(const TunerQuery& query) {
-  if (query.user_algorithm || !is_point_to_point(query.kind)) return std::nullopt;
-  const bool one_peer = query.kind == CollectiveKind::send_receive || query.kind == CollectiveKind::shift;
-  const std::int64_t to_peer = one_peer ? query.bytes : query.bytes / std::max(1U, query.ranks);
-  return to_peer <= kLlBytesToPeer ? CollectiveProtocol::ll : CollectiveProtocol::simple;
-}
-
 // Of the bus, by each head: a GPU's links carry each head once, and once more what is its own (NCCL
 // src/graph/search.cc, ncclTopoSearchTryNvls).
 double head_GBps(const TunerSpec& tuner, double links, double heads) {
@@ -98,6 +90,10 @@ double head_GBps(const TunerSpec& tuner, double links, double heads) {
     if (tried <= most) found = std::max(found, tried);
   }
   return tuner.in_switch_efficiency * (heads - 1) / heads * (found > 0 ? found : most);
+}
+
+std::int64_t bytes_to_peer(const TunerQuery& query) {
+  return is_exchange(query.kind) ? query.bytes / std::max(1U, query.ranks) : query.bytes;
 }
 
 double levels(std::uint32_t nodes) { return static_cast<double>(std::bit_width(nodes) - 1); }
@@ -184,7 +180,9 @@ TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllRe
     return {AllReduceAlgorithm::direct, protocol == CollectiveProtocol::automatic ? usual : protocol,
             channels > 0 ? channels : direct.channels};
   }
-  if (protocol == CollectiveProtocol::automatic) protocol = point_to_point(query).value_or(protocol);
+  const bool sends = !query.user_algorithm && is_point_to_point(query.kind);
+  const SendQuery send{bytes_to_peer(query), query.ranks, query.links_per_gpu, nodes_of(query), channels};
+  if (sends && protocol == CollectiveProtocol::automatic) protocol = protocol_of_sends(library, send);
   TunerChoice best;
   std::optional<double> least;
   std::vector<AllReduceAlgorithm> algorithms{algorithm};
@@ -209,7 +207,12 @@ TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllRe
     throw InputError(std::string("a collective: expected a protocol that the algorithm has here, got ") +
                      to_string(protocol));
   }
-  if (channels > 0) {
+  if (sends) {
+    best.channels_to_peer = channels_to_peer(library, send, best.protocol);
+    best.channels = is_exchange(query.kind) ? channels_of_sends(library, send)
+                    : channels > 0          ? channels
+                                            : best.channels_to_peer;
+  } else if (channels > 0) {
     best.channels = channels;
   } else if (best.algorithm == AllReduceAlgorithm::in_switch) {
     best.channels = library.in_switch.channels;

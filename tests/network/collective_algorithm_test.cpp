@@ -33,6 +33,7 @@ void check_size(Algorithm algorithm, ScheduleRequest r, std::int64_t elements, s
   r.bytes = r.kind == Kind::barrier ? 0 : elements * r.element_bytes;
   r.root = variant % r.ranks;
   r.distance = 1 + variant % (r.ranks - 1);
+  r.channels_to_peer = 1 + variant % 3;
   r.alternate_directions = variant % 4 < 2;
   r.pieces_per_chunk = 1 + variant % 2;
   r.piece_bytes = variant % 4 < 2 ? 128 : 512;  // also steps that carry several parts
@@ -113,12 +114,44 @@ TEST_P(AnyAlgorithm, KnowsItsConnectionsWithoutItsSteps) {
 }
 
 // As NCCL orders them: the places of the own node, then those of the next one from the own place on.
-TEST(CollectiveAlgorithm, DirectGoesThroughOneNodeAfterTheOther) {
-  ScheduleRequest r = request(Kind::all_to_all, 6, 6 * 128);
+// NCCL's channels of sends: peers of one node begin far apart, those of another node meet on the same ones.
+TEST(CollectiveAlgorithm, BlocksServeThePeersThatMeetOnTheirChannel) {
+  ScheduleRequest r = request(Kind::all_to_all, 4, 4 * 128);
+  r.channels = 8;
+  r.channels_to_peer = 2;
+  auto schedule = make_schedule(Algorithm::direct, r);
+  ASSERT_EQ(schedule->blocks(1), 8U);  // rounds begin on channels 0, 4, 2, 6
+  const auto to = [&](std::uint32_t block) { return schedule->sends_to(1, block, 0); };
+  EXPECT_THAT(to(0), testing::IsEmpty());  // what stays
+  EXPECT_THAT(to(3), testing::ElementsAre(3U));
+  EXPECT_THAT(to(4), testing::ElementsAre(2U));
+  EXPECT_THAT(to(6), testing::ElementsAre(0U));
+  EXPECT_EQ(schedule->groups(1, 4), 2U);  // sends and receives
+  r.channels_to_peer = 4;
+  schedule = make_schedule(Algorithm::direct, r);
+  EXPECT_EQ(schedule->groups(1, 4), 4U);  // rounds 1 and 2
+
+  r = request(Kind::all_to_all, 6, 6 * 128);
   r.ranks_per_node = 3;
+  r.channels = 4;
+  schedule = make_schedule(Algorithm::direct, r);
+  ASSERT_EQ(schedule->blocks(1), 2U);
+  EXPECT_EQ(schedule->groups(1, 0), 6U);
+  EXPECT_THAT(schedule->sends_to(1, 0, 2), testing::ElementsAre(2U));
+  EXPECT_THAT(schedule->sends_to(1, 0, 4), testing::ElementsAre(0U));
+  EXPECT_THAT(schedule->sends_to(1, 1, 0), testing::ElementsAre(4U));
+  EXPECT_THAT(schedule->sends_to(5, 1, 4), testing::ElementsAre(1U));
+}
+
+// Beyond eight at a time, warps serve one peer after another.
+TEST(CollectiveAlgorithm, ABlockServesEightPeersAtATime) {
+  ScheduleRequest r = request(Kind::all_to_all, 10, 10 * 128);
+  r.channels = 1;
   const auto schedule = make_schedule(Algorithm::direct, r);
-  EXPECT_EQ(schedule->sends_to(1, 0, 0), (std::vector<std::uint32_t>{2, 0, 4, 5, 3}));
-  EXPECT_EQ(schedule->sends_to(5, 0, 0), (std::vector<std::uint32_t>{3, 4, 2, 0, 1}));
+  ASSERT_EQ(schedule->blocks(0), 1U);
+  EXPECT_EQ(schedule->groups(0, 0), 16U);
+  EXPECT_THAT(schedule->sends_to(0, 0, 0), testing::ElementsAre(8U));
+  EXPECT_THAT(schedule->sends_to(0, 0, 2), testing::ElementsAre(1U, 9U));
 }
 
 TEST(CollectiveAlgorithm, EveryCollectiveHasAUsualOne) {

@@ -99,7 +99,7 @@ TEST(Tuner, WithoutASwitchThatReducesTheProtocolGrowsWithTheMessage) {
   EXPECT_EQ(protocol(512 * kMiB).algorithm, AllReduceAlgorithm::ring);
 }
 
-// NCCL's limit is 16 KiB to a peer, whatever it would take for a ring.
+// NCCL's limit is 16 KiB for each channel that a peer may have, 32 here, whatever it would take for a ring.
 TEST(Tuner, SendsAndReceivesTakeLlForShortMessagesAndNeverLl128) {
   const auto protocol = [](CollectiveKind kind, std::int64_t bytes) {
     TunerQuery query = gather_of(8, bytes);
@@ -107,13 +107,13 @@ TEST(Tuner, SendsAndReceivesTakeLlForShortMessagesAndNeverLl128) {
     return choose(hopper(), query, AllReduceAlgorithm::automatic, CollectiveProtocol::automatic, 0).protocol;
   };
   for (const auto kind : {CollectiveKind::all_to_all, CollectiveKind::gather, CollectiveKind::scatter}) {
-    EXPECT_EQ(protocol(kind, 128 * kKiB), CollectiveProtocol::ll);
-    EXPECT_EQ(protocol(kind, 129 * kKiB), CollectiveProtocol::simple);
-    EXPECT_EQ(protocol(kind, 8 * kMiB), CollectiveProtocol::simple);
+    EXPECT_EQ(protocol(kind, 4 * kMiB), CollectiveProtocol::ll);
+    EXPECT_EQ(protocol(kind, 4 * kMiB + kKiB), CollectiveProtocol::simple);
+    EXPECT_EQ(protocol(kind, 64 * kMiB), CollectiveProtocol::simple);
   }
   for (const auto kind : {CollectiveKind::shift, CollectiveKind::send_receive}) {
-    EXPECT_EQ(protocol(kind, 16 * kKiB), CollectiveProtocol::ll);
-    EXPECT_EQ(protocol(kind, 17 * kKiB), CollectiveProtocol::simple);
+    EXPECT_EQ(protocol(kind, 512 * kKiB), CollectiveProtocol::ll);
+    EXPECT_EQ(protocol(kind, 513 * kKiB), CollectiveProtocol::simple);
   }
   TunerQuery query = gather_of(8, 8 * kMiB);
   query.kind = CollectiveKind::all_to_all;
