@@ -38,7 +38,8 @@ wait_for() {
 process_of_shard() {
   local process
   for process in /proc/[0-9]*; do
-    if cat "$process/cmdline" 2>/dev/null | tr '\0' ' ' | grep -q " sweep $work/out --shard $1/4 "; then
+    mapfile -d '' -t words 2>/dev/null <"$process/cmdline" || continue  # no process of its own: shards last seconds
+    if [[ "${words[*]} " == *" sweep $work/out --shard $1/4 "* ]]; then
       echo "${process#/proc/}"
       return
     fi
