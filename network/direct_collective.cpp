@@ -1,6 +1,5 @@
 // Direct exchanges: every rank sends each other rank its part itself. Each begins with its neighbour, so that at no
-// time all send to the same one (the usual pairwise exchange), and goes through the places of its own node first, then
-// of the next one, as NCCL orders sends and receives (p2pSchedule, src/init.cc, 2.19; there in leaps).
+// time all send to the same one (the usual pairwise exchange), and goes on in RankOrder.
 #include <algorithm>
 
 #include "network/generated_schedule.h"

@@ -1,7 +1,7 @@
 // What is made of sends and receives to several peers: all_to_all, gather, scatter. A message to a peer is cut into
 // parts, one for each of a few channels; a thread block does the sends and receives that meet on its channel at the
 // same time, its warps divided among them, eight of each at a time. As NCCL places them (src/include/channel.h,
-// ncclP2pChannelBaseForRound; src/device/sendrecv.h; 2.22 on): the peers of a round begin on channels far apart, those
+// ncclP2pChannelBaseForRound; src/device/sendrecv.h): the peers of a round begin on channels far apart, those
 // of another node, eight at a time, on the same one. Rounds are RankOrder's.
 #include <algorithm>
 #include <bit>
@@ -45,7 +45,7 @@ std::vector<std::vector<Meeting>> meetings_of(const ScheduleRequest& request, st
   return all;
 }
 
-// Groups of warps of a block send and receive in turn, two for each meeting; who only sends or only receives has one.
+// Of the groups of warps of a block, even ones send and odd ones receive; who does only one of both has one a meeting.
 class ExchangeSchedule : public GeneratedSchedule {
  public:
   explicit ExchangeSchedule(const ScheduleRequest& request)

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <bit>
 
+#include "network/protocol.h"
+
 namespace weft {
 
 namespace {
 
 constexpr std::int64_t kLlBytesPerChannel = 16384;      // NCCL_P2P_LL_THRESHOLD
-constexpr std::int64_t kLlStepBytes = 65536;            // of LL's buffer, flags included (protocol.cpp)
 constexpr std::int64_t kNetworkStepBytes = 128 * 1024;  // NCCL_P2P_NET_CHUNKSIZE
 constexpr std::uint32_t kNetworkChannelsToPeer = 2;     // src/graph/paths.cc, ncclTopoGetNchannels
 
@@ -32,9 +33,8 @@ CollectiveProtocol protocol_of_sends(const CollectiveSpec& library, const SendQu
 }
 
 std::uint32_t channels_to_peer(const CollectiveSpec& library, const SendQuery& query, CollectiveProtocol protocol) {
-  const bool ll = protocol == CollectiveProtocol::ll;
-  const std::int64_t node_step = library.ring.buffer_bytes / library.ring.buffer_steps;
-  const std::int64_t step = ll ? kLlStepBytes : query.nodes > 1 ? kNetworkStepBytes : node_step;
+  std::int64_t step = protocol_shape(library, protocol, false).slot_bytes;
+  if (query.nodes > 1 && protocol == CollectiveProtocol::simple) step = kNetworkStepBytes;
   const std::int64_t least_part = query.nodes > 1 ? step / 2 : std::max<std::int64_t>(1, step / 8);
   const std::int64_t most_part = query.nodes > 1 ? step : step * 32;
   const std::uint32_t all = channels_of_sends(library, query);

@@ -1,6 +1,6 @@
 // Channels and protocol of sends and receives as NCCL takes them, for which it does not ask its tuner: each message to a
-// peer goes by a few channels, by more where it is long (src/enqueue.cc, scheduleP2pTasksToPlan and addP2pToPlan, as of
-// 2.22 to 2.28: later versions keep LL only up to 16 KiB a message).
+// peer goes by a few channels, by more where it is long (src/enqueue.cc, scheduleP2pTasksToPlan and addP2pToPlan, about
+// 2.25: later versions count LL's bytes by the channels that a message takes, not by those that it may have).
 #pragma once
 
 #include <cstdint>

@@ -101,8 +101,7 @@ double levels(std::uint32_t nodes) { return static_cast<double>(std::bit_width(n
 }  // namespace
 
 bool is_point_to_point(CollectiveKind kind) {
-  return kind == CollectiveKind::all_to_all || kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
-         kind == CollectiveKind::send_receive || kind == CollectiveKind::shift;
+  return is_exchange(kind) || kind == CollectiveKind::send_receive || kind == CollectiveKind::shift;
 }
 
 std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQuery& query, AllReduceAlgorithm algorithm,

@@ -36,7 +36,7 @@ wait_for() {
   fail "$1 runs were not done in time"
 }
 process_of_shard() {
-  local process
+  local process words
   for process in /proc/[0-9]*; do
     mapfile -d '' -t words 2>/dev/null <"$process/cmdline" || continue  # no process of its own: shards last seconds
     if [[ "${words[*]} " == *" sweep $work/out --shard $1/4 "* ]]; then

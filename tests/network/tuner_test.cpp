@@ -204,6 +204,17 @@ TEST(Protocol, SlotsAreThoseOfNcclsBuffers) {
   EXPECT_EQ(protocol_shape(hopper(), CollectiveProtocol::simple, false).piece_bytes, 512 * kKiB);
 }
 
+// Of 20 warps, those that move data: a sender keeps one back for fences.
+TEST(Protocol, BlocksOfSendsHaveAllThreads) {
+  const ProtocolShape simple = protocol_shape_of_sends(hopper(), CollectiveProtocol::simple);
+  EXPECT_EQ(simple.threads, 640U);
+  EXPECT_EQ(simple.extra_threads, 0U);
+  EXPECT_EQ(simple.sender_sync_warps, 1U);
+  const ProtocolShape ll = protocol_shape_of_sends(hopper(), CollectiveProtocol::ll);
+  EXPECT_EQ(ll.threads, 640U);
+  EXPECT_EQ(ll.sender_sync_warps, 0U);
+}
+
 TEST(Protocol, BlocksOfLlAndLl128MoveTheSameWords) {
   CollectiveSpec library = hopper();
   const auto rate = [&](CollectiveProtocol protocol) { return protocol_shape(library, protocol, true).block_GBps; };
