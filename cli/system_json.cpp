@@ -11,6 +11,7 @@
 #include "cli/spec_fields.h"
 #include "cli/switch_reduce_json.h"
 #include "cli/system_of.h"
+#include "gpu_model/occupancy.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 
@@ -136,10 +137,13 @@ SystemSpec read_system(JsonReader reader) {
                 "eviction would wait for ever");
   }
   const ComputeUnitSpec& unit = system.gpu.compute_unit;
-  if (collectives.shared_memory_bytes + unit.reserved_shared_memory_bytes > unit.shared_memory_bytes) {
-    reader.fail("collectives", fmt::format("expected a block that fits on a compute unit with {} B of shared memory, "
-                                           "got one of {} B",
-                                           unit.shared_memory_bytes, collectives.shared_memory_bytes));
+  const BlockNeeds needs = block_needs(unit, collectives.ring.threads, collectives.registers_per_thread,
+                                       collectives.shared_memory_bytes);
+  if (blocks_per_unit(unit, needs) == 0) {
+    reader.fail("collectives", fmt::format("expected a block that fits on a compute unit, of {} threads, {} registers and "
+                                           "{} B of shared memory, got one of {}, {} and {}",
+                                           unit.max_threads, unit.registers, unit.shared_memory_bytes, needs.threads,
+                                           needs.registers, needs.shared_memory));
   }
   reader.finish();
   return system;

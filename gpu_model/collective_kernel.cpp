@@ -13,6 +13,7 @@
 #include "gpu_model/in_switch_programs.h"
 #include "gpu_model/message_programs.h"
 #include "gpu_model/nic_programs.h"
+#include "gpu_model/occupancy.h"
 #include "gpu_model/phase_lines.h"
 #include "gpu_model/schedule_programs.h"
 #include "network/collective_algorithm.h"
@@ -285,7 +286,11 @@ CollectivePlan plan_of_mover(const CollectiveContext& context, const CollectiveD
 CollectivePlan plan_collective(const CollectiveContext& context, const CollectiveDemand& demand,
                                const CollectiveWish& wish, std::uint32_t first_flag) {
   CollectivePlan plan = plan_of_mover(context, demand, wish, first_flag);
+  const std::string whose = fmt::format("collectives: {} by {}", plan.algorithm, plan.protocol);
   for (ScriptedKernel& rank : plan.ranks) {
+    if (rank.executor == Executor::compute_units) {
+      needs_that_fit(*context.gpu, whose, rank.threads_per_block, rank.registers_per_thread, rank.shared_memory_bytes);
+    }
     if (wish.grain > 1) rank.programs = coarse(std::move(rank.programs), wish.grain);
   }
   return plan;

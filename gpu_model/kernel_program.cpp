@@ -46,20 +46,13 @@ KernelProgram::KernelProgram(const KernelDemand& demand, const GpuSpec& gpu, con
       write_at_end_(demand.write_at_end && !demand.writes.empty()),
       barrier_(demand.barrier),
       bulk_loads_(demand.bulk_loads),
-      needs_(block_needs(gpu.compute_unit, demand.shape.threads_per_block(), demand.shape.registers_per_thread,
-                         demand.shape.shared_memory_bytes)),
+      needs_(needs_that_fit(gpu, fmt::format("kernel {}", name), demand.shape.threads_per_block(),
+                            demand.shape.registers_per_thread, demand.shape.shared_memory_bytes)),
       warps_(needs_.threads / kWarp),
       lines_in_flight_(warps_ * kLinesInFlightPerWarp),
       phases_(write_at_end_ ? 2 : 1),
       rounds_(std::max(demand.iterations, 1U)),
       stages_(std::max(demand.stages, 1U)) {
-  if (blocks_per_unit(gpu.compute_unit, needs_) == 0) {
-    throw InputError(
-        fmt::format("kernel {}: expected a block that fits on a compute unit of {}, got {} threads, {} "
-                    "registers a thread, {} B of shared memory",
-                    name, gpu.name, demand.shape.threads_per_block(), demand.shape.registers_per_thread,
-                    demand.shape.shared_memory_bytes));
-  }
   const std::uint32_t most = most_cluster_blocks(gpu, needs_);
   if (cluster_blocks_ == 0 || cluster_blocks_ > most || launched_ % cluster_blocks_ != 0) {
     throw InputError(fmt::format("kernel {}: expected clusters of at most {} blocks that divide the grid of {}, got {}",

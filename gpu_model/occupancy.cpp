@@ -1,7 +1,11 @@
 #include "gpu_model/occupancy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
+
+#include "sim/error.h"
 
 namespace weft {
 
@@ -60,6 +64,18 @@ std::uint32_t UnitSlots::room(const BlockNeeds& needs) const {
 
 std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& needs) {
   return UnitSlots(unit).room(needs);
+}
+
+BlockNeeds needs_that_fit(const GpuSpec& gpu, std::string_view whose, std::uint32_t threads,
+                          std::uint32_t registers_per_thread, std::uint32_t shared_memory_bytes) {
+  const BlockNeeds needs = block_needs(gpu.compute_unit, threads, registers_per_thread, shared_memory_bytes);
+  if (blocks_per_unit(gpu.compute_unit, needs) == 0) {
+    throw InputError(
+        fmt::format("{}: expected a block that fits on a compute unit of {}, got {} threads, {} registers a thread, "
+                    "{} B of shared memory",
+                    whose, gpu.name, threads, registers_per_thread, shared_memory_bytes));
+  }
+  return needs;
 }
 
 std::uint32_t first_unit_of_gpc(const GpuSpec& gpu, std::uint32_t gpc) {

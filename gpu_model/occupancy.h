@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "gpu_model/gpu_spec.h"
@@ -38,6 +39,9 @@ class UnitSlots {
 
 // Blocks of one kind that fit on an empty unit; 0 when not even one does.
 [[nodiscard]] std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& needs);
+// What one block of `whose` takes. InputError when it does not fit on an empty unit: it would wait for ever.
+BlockNeeds needs_that_fit(const GpuSpec& gpu, std::string_view whose, std::uint32_t threads,
+                          std::uint32_t registers_per_thread, std::uint32_t shared_memory_bytes);
 
 // The first unit of GPC `gpc`; of the number of GPCs, behind the last. GPCs are as even as pairs of units (TPCs) can
 // be where the GPU does not say how large they are: 132 units in 8 of them make 16, 16, 16, 18, 16, 16, 16, 18.

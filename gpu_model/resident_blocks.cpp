@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "gpu_model/occupancy.h"
 #include "gpu_model/phase_lines.h"
 #include "sim/error.h"
 
@@ -106,6 +107,7 @@ ScriptedKernel resident_kernel(const ResidentSpec& spec, const GpuSpec& gpu, std
     throw InputError(fmt::format("blocks beside the workload: expected a buffer of {} B or more, got {}",
                                  spec.chunk_bytes * spec.blocks * resident_streams(spec.work), spec.buffer_bytes));
   }
+  needs_that_fit(gpu, "blocks beside the workload", spec.threads, spec.registers, spec.shared_memory_bytes);
   ScriptedKernel kernel;
   kernel.threads_per_block = spec.threads;
   kernel.registers_per_thread = spec.registers;

@@ -150,6 +150,11 @@ TEST(BadInputEndToEnd, ConfigurationsAreRefused) {
   refused("network.links_per_gpu=65536", "/network/links_per_gpu: expected");
   refused("switch_reduce=null", "in_switch");
   refused("gpus=9", "/gpus: expected");
+  refused("collectives.shared_memory_bytes=300000", "/collectives: expected a block that fits on a compute unit");
+  refused("collectives.ring.threads=1024", "/collectives: expected a block that fits on a compute unit");
+  // With the warps that a tree's blocks have for synchronising.
+  refused("collectives.ring.threads=672 --set all_reduce.algorithm=tree --set all_reduce.protocol=Simple",
+          "collectives: tree by Simple: expected a block that fits on a compute unit of ");
   expect_refused(weft("run none.json -o out", folder), 66, "none.json", folder, 1);
 }
 

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "gpu_model/clock_domain.h"
+#include "sim/error.h"
 
 namespace weft {
 namespace {
@@ -61,6 +62,14 @@ TEST(Occupancy, RoomIsWhatFitsBesideOthers) {
   slots.take(big);
   EXPECT_EQ(slots.room(small), 1U);  // 65536 registers, less 17 x 3072, by 8 x 1024
   EXPECT_EQ(slots.room(big), 0U);
+}
+
+TEST(Occupancy, RefusesABlockThatFitsNowhere) {
+  GpuSpec gpu;
+  gpu.name = "A100";
+  gpu.compute_unit = a100();
+  EXPECT_EQ(needs_that_fit(gpu, "ring", 672, 96, 0).registers, 64512U);
+  EXPECT_THROW(needs_that_fit(gpu, "ring", 704, 96, 0), InputError);  // 67584 registers of 65536
 }
 
 TEST(Occupancy, TakingAndReleasingIsExact) {
