@@ -24,7 +24,8 @@ rows() {  # of a system, a scheme and a switch: length and metric
     "$results" | sort -g
 }
 schemes=$(values "$scheme") systems=$(values "$system") switches=$(values "$switch")
-colors=('#333333' '#1f77b4' '#d62728' '#2ca02c' '#9467bd' '#ff7f0e' '#8c564b' '#17becf')
+declare -A colors=([data_parallel]='#333333' [megatron]='#1f77b4' [ulysses]='#d62728' [ulysses_ring]='#2ca02c'
+  [context_parallel]='#9467bd' [ring_attention]='#ff7f0e' [single_sample]='#8c564b' [ring_self_attention]='#17becf')
 count=$(wc -w <<<"$systems")
 
 {
@@ -45,7 +46,7 @@ count=$(wc -w <<<"$systems")
           data=$(rows "$of" "$name" "$with" "$metric" "$factor")
           [ -n "$data" ] || continue
           echo "\$d${row}_${number}_$dash << E"; echo "$data"; echo E
-          plot+="${plot:+, }\$d${row}_${number}_$dash with linespoints lw 2 pt 7 ps 0.5 dt $dash lc '${colors[$number]}' $label"
+          plot+="${plot:+, }\$d${row}_${number}_$dash with linespoints lw 2 pt 7 ps 0.5 dt $dash lc '${colors[$name]:-#7f7f7f}' $label"
           label=notitle
         done
       done
