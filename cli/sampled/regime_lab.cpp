@@ -51,6 +51,15 @@ std::optional<std::string> RegimeLab::why_not_folded() const {
   return grains_.begin()->second.folded->why_not();
 }
 
+bool RegimeLab::next_begins_apart(OpId op) {
+  const SharedList<ProgramOp>& ops = programs_->front().ops;
+  const std::uint32_t next = op.value + 1;
+  if (scripts_ == nullptr || !is_shift(ops[op.value])) return false;
+  if (next == ops.size() || ops[next].kind != ProgramOpKind::collective) return false;
+  const FoldedMachine& folded = *at_grain(1).folded;
+  return !folded.why_not().empty() || folded.standing() > 1;
+}
+
 std::uint32_t RegimeLab::standing() const { return grains_.empty() ? 0 : grains_.begin()->second.folded->standing(); }
 
 bool RegimeLab::has_alike_trees() const {

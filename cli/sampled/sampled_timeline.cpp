@@ -179,7 +179,8 @@ void SampledTimeline::take_stretch(SubCycle now) {
     running_ = 1;
     return;
   }
-  const bool by_itself = alone && first.kind == ProgramOpKind::collective && company_from(state.first, now) == kNever;
+  const bool by_itself = alone && first.kind == ProgramOpKind::collective && company_from(state.first, now) == kNever &&
+                         !lab_->next_begins_apart(state.first);
   if (by_itself && first.collective.bytes.count() >= kLongMessage) {
     const std::string key = keys_.of_long_collective(state.first);
     const Regime* regime = memory_->find(key, 1);

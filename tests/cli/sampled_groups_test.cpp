@@ -101,6 +101,17 @@ std::string ring_over_nodes(int gpus) {
                      gpus, 256 * gpus);
 }
 
+// Who gets its message by NVLink is through long before who gets it by a NIC, and goes on.
+TEST(SampledGroups, ShiftsInARowOverlapAcrossNodes) {
+  const Both both = run_both(R"({"system": {"base": "hgx-h100-cluster", "max_gpus": 8, "network": {"cluster":
+    {"gpus_per_node": 4, "nics_per_node": 4, "tree": {"radix": 16}}}}, "gpus": 8, "iterations": 4,
+    "workload": {"collective": "shift", "bytes": 1048576}})");
+  const auto end = [](const Json& result) { return result.at("collectives").back().at("end_s").get<double>(); };
+  EXPECT_NEAR(end(both.sampled) / end(both.cycle), 1, 0.02);
+  const Json& first = both.cycle.at("collectives").front();
+  EXPECT_LT(end(both.cycle), 0.8 * 4 * (first.at("end_s").get<double>() - first.at("start_s").get<double>()));
+}
+
 TEST(SampledGroups, StepsOfALongRingAreLeftOutOnceTheyTakeTheSame) {
   const auto [cycle, sampled] = run_both(ring_over_nodes(16));
   EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("8 GPUs stand for all 16"));
