@@ -58,6 +58,7 @@ void wait_for_others(const Machine& machine, std::uint32_t first, Regime& regime
     last = i;
   }
   regime.operations[last].duration += of_all - end;
+  regime.operations[last].late = 0;
 }
 
 }  // namespace
@@ -84,10 +85,12 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
     Regime::Operation op{.duration = first.end - first.start, .ledger = gpu.ledger(OpId{i})};
     const SubCycle mean = mean_duration(machine, i);
     const bool collective = program.ops[i].kind == ProgramOpKind::collective;
-    if (!all_at_once && collective) {
-      for (std::size_t g = 0; g < machine.gpus(); ++g) {
-        op.duration = std::max(op.duration, machine.gpu(g).times()[i].end - first.start);
-      }
+    SubCycle of_all = first.end;
+    for (std::size_t g = 0; g < machine.gpus(); ++g) of_all = std::max(of_all, machine.gpu(g).times()[i].end);
+    if (all_at_once && collective) {
+      op.late = of_all - first.end;
+    } else if (collective) {
+      op.duration = of_all - first.start;
       op.early = op.duration - mean;
     } else if (!all_at_once) {
       op.duration = mean;

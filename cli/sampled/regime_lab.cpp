@@ -54,7 +54,7 @@ std::optional<std::string> RegimeLab::why_not_folded() const {
 bool RegimeLab::next_begins_apart(OpId op) {
   const SharedList<ProgramOp>& ops = programs_->front().ops;
   const std::uint32_t next = op.value + 1;
-  if (scripts_ == nullptr || !is_shift(ops[op.value])) return false;
+  if (scripts_ == nullptr || !is_uneven(ops[op.value])) return false;
   if (next == ops.size() || ops[next].kind != ProgramOpKind::collective) return false;
   const FoldedMachine& folded = *at_grain(1).folded;
   return !folded.why_not().empty() || folded.standing() > 1;

@@ -44,8 +44,8 @@ class RegimeLab {
   // Those that stand for all; and whether they do so by trees in which all nodes are alike.
   [[nodiscard]] std::uint32_t standing() const;
   [[nodiscard]] bool has_alike_trees() const;
-  // Of a shift whose GPUs do not do the same (over nodes, those that get theirs by a NIC are through later): whether
-  // who is through goes on with the next one.
+  // Of an uneven collective (repeated_steps.h) that another one follows, where not one GPU stands for all: whoever is
+  // through goes on with that.
   [[nodiscard]] bool next_begins_apart(OpId op);
   // Whether kernels beside collectives, and long shifts, only took their time (regime_ring.cpp).
   [[nodiscard]] bool timed_kernels() const { return round_rings_.value_or(false); }

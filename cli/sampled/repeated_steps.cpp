@@ -19,8 +19,8 @@ constexpr std::uint32_t kStaying = 1;
 // Two buffers in turn.
 constexpr std::uint32_t kBuffers = 2;
 
-// GPUs that end a shift so far apart from the first one, as a share of its time, do not wait for each other: who is
-// through goes on, unless kernels last longer.
+// GPUs that end a collective so far apart from the first one, as a share of its time, do not wait for each other: who
+// is through goes on, unless kernels last longer.
 constexpr double kApart = 0.05;
 
 bool apart(const OpTimes& first, const OpTimes& other) {
@@ -61,10 +61,25 @@ std::vector<RepeatedSteps> repeated_steps(const Program& program, std::uint32_t 
   return found;
 }
 
+bool is_uneven(const ProgramOp& op) {
+  if (op.kind != ProgramOpKind::collective) return false;
+  switch (op.collective.kind) {
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce:
+    case CollectiveKind::gather:
+    case CollectiveKind::scatter:
+    case CollectiveKind::send_receive:
+    case CollectiveKind::shift:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool ended_apart(const Machine& machine, const Program& program, const std::vector<std::uint32_t>& operations) {
   if (operations.empty()) return false;
   const OpTimes* first_last = nullptr;
-  bool shifts_apart = false;
+  bool uneven_apart = false;
   bool ends_apart = false;
   for (std::size_t g = 0; g < machine.gpus(); ++g) {
     const std::vector<OpTimes>& times = machine.gpu(g).times();
@@ -72,10 +87,10 @@ bool ended_apart(const Machine& machine, const Program& program, const std::vect
     if (g == 0) first_last = &times[last];
     ends_apart = ends_apart || program.ops[last].kind != ProgramOpKind::kernel || apart(*first_last, times[last]);
     for (const std::uint32_t i : operations) {
-      shifts_apart = shifts_apart || (is_shift(program.ops[i]) && apart(machine.gpu(0).times()[i], times[i]));
+      uneven_apart = uneven_apart || (is_uneven(program.ops[i]) && apart(machine.gpu(0).times()[i], times[i]));
     }
   }
-  return shifts_apart && ends_apart;
+  return uneven_apart && ends_apart;
 }
 
 void SteadySequence::begin() {

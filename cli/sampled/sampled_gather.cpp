@@ -58,7 +58,7 @@ void gather_collectives(const Program& program, const Scripts& scripts, double l
     const OpTimes& times = timeline.times()[op.value];
     CollectiveResult row = described(program.ops[op.value], collective);
     row.start_s = at(std::max(times.called, times.unblocked));
-    row.end_s = at(times.end);
+    row.end_s = at(times.end + timeline.late(op.value));
     set_bandwidths(program.ops[op.value].collective.kind, row);
     check_bound(links, row);
     result.collectives.push_back(std::move(row));

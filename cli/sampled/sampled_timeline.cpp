@@ -31,13 +31,11 @@ SampledTimeline::SampledTimeline(const RunConfig& config, const Program& program
       device_latency_(clock_.to_subcycles(config.system.gpu.launch.device_latency)),
       graph_node_(config.host.cuda_graph ? clock_.to_subcycles(config.system.gpu.launch.graph_node) : device_latency_),
       host_to_device_(clock_.to_subcycles(config.system.gpu.launch.host_to_device)),
-      durations_(program.ops.size(), -1),
-      early_(program.ops.size(), 0),
+      done_(program.ops.size(), {.duration = -1, .ledger = {}}),
       arrivals_(program.ops.size(), -1),
       has_arrived_(program.ops.size(), false),
       streams_(program.priorities.size()),
-      heads_(program.priorities.size(), 0),
-      ledgers_(program.ops.size()) {
+      heads_(program.priorities.size(), 0) {
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
     if (program.ops[i].kind != ProgramOpKind::host_wait) streams_[program.ops[i].stream.value].push_back(i);
   }
@@ -75,12 +73,12 @@ void SampledTimeline::handle(const Event& event, SubCycle now) {
       if (frontend_.arrived(op)) make_ready(op, now);
       return;
     case EventKind::starts:
-      if (durations_[op.value] < 0) {  // it begins the next stretch
+      if (done_[op.value].duration < 0) {  // it begins the next stretch
         push(now + device_latency_, EventKind::starts, op.value);
         return;
       }
       frontend_.times(op).start = now;
-      push(now + durations_[op.value], EventKind::ends, op.value);
+      push(now + done_[op.value].duration, EventKind::ends, op.value);
       return;
     case EventKind::ends: {
       end_ = std::max(end_, now);
@@ -112,7 +110,7 @@ void SampledTimeline::make_ready(OpId op, SubCycle now) {
   const ProgramOp& described = program_->ops[op.value];
   const SubCycle latency = frontend_.follows_in_graph(op) ? graph_node_ : device_latency_;
   push(now + latency + clock_.to_subcycles(described.start_delay), EventKind::starts, op.value);
-  if (durations_[op.value] < 0) waiting_.push_back(op.value);
+  if (done_[op.value].duration < 0) waiting_.push_back(op.value);
 }
 
 HostState SampledTimeline::state_at(SubCycle now) const {
@@ -174,7 +172,7 @@ void SampledTimeline::take_stretch(SubCycle now) {
     }
   }
   if (alone && first.kind == ProgramOpKind::collective && !communicates_) {  // it ends at once
-    durations_[state.first.value] = 0;
+    done_[state.first.value].duration = 0;
     waiting_.clear();
     running_ = 1;
     return;
@@ -254,13 +252,11 @@ void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle 
   SubCycle longest = 0;
   for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
     if (regime.operations[i].duration < 0) continue;  // not of this stretch
-    durations_[first + i] = regime.operations[i].duration;
-    early_[first + i] = regime.operations[i].early;
-    ledgers_[first + i] = regime.operations[i].ledger;
+    done_[first + i] = regime.operations[i];
     longest = std::max(longest, regime.operations[i].duration);
     if (program_->ops[first + i].kind != ProgramOpKind::host_wait) ++running_;
   }
-  std::erase_if(waiting_, [&](std::uint32_t op) { return durations_[op] >= 0; });
+  std::erase_if(waiting_, [&](std::uint32_t op) { return done_[op].duration >= 0; });
   sum_.hbm_read_bytes += regime.hbm_read_bytes;
   sum_.hbm_write_bytes += regime.hbm_write_bytes;
   sum_.hbm_communication_bytes += regime.hbm_communication_bytes;

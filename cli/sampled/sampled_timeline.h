@@ -25,8 +25,10 @@ class SampledTimeline {
 
   [[nodiscard]] const std::vector<OpTimes>& times() const { return frontend_.all_times(); }
   // By so much GPUs are through an operation before its end, that of the last one, in the mean.
-  [[nodiscard]] SubCycle early(std::size_t op) const { return early_[op]; }
-  [[nodiscard]] const KernelLedger& ledger(std::size_t op) const { return ledgers_[op]; }
+  [[nodiscard]] SubCycle early(std::size_t op) const { return done_[op].early; }
+  // By so much the last GPU is through later, while this one has gone on.
+  [[nodiscard]] SubCycle late(std::size_t op) const { return done_[op].late; }
+  [[nodiscard]] const KernelLedger& ledger(std::size_t op) const { return done_[op].ledger; }
   [[nodiscard]] const ClockDomain& clock() const { return clock_; }
   [[nodiscard]] SubCycle end() const { return end_; }
   // What all stretches did together, of one GPU. Its operations, links and switches are left empty.
@@ -76,8 +78,7 @@ class SampledTimeline {
   SubCycle device_latency_, graph_node_, host_to_device_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t pushed_ = 0;
-  std::vector<SubCycle> durations_;  // by op, -1: not known yet
-  std::vector<SubCycle> early_;      // by op
+  std::vector<Regime::Operation> done_;  // by op; a duration of -1: not known yet
   std::vector<SubCycle> arrivals_;   // by op, -1: not issued yet
   std::vector<bool> has_arrived_;
   std::vector<std::vector<std::uint32_t>> streams_;  // operations of each
@@ -86,7 +87,6 @@ class SampledTimeline {
   std::vector<OpId> ready_;
   std::vector<std::uint32_t> waiting_;  // operations that are ready, without a duration
   std::uint32_t running_ = 0;           // with one, and not through
-  std::vector<KernelLedger> ledgers_;
   Regime sum_;
   NetworkLoads network_;
   std::vector<double> uncertain_;  // of all uses of each regime together: they are off by the same
