@@ -15,6 +15,7 @@
 #include "network/binary_tree.h"
 #include "network/collective_algorithm.h"
 #include "network/network.h"
+#include "network/tuner.h"
 
 namespace weft {
 
@@ -82,7 +83,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   const CollectivePlan& real = as_cut.collectives().front().plan;
   bool many_pairs = false;
   RunConfig cut_evenly = config;
-  const bool flagged = real.protocol != to_string(CollectiveProtocol::simple);
+  // Sends cut each message to a peer alike, on whichever of their blocks.
+  const bool flagged = real.protocol != to_string(CollectiveProtocol::simple) && !is_point_to_point(kind);
   const bool tree = gpus_of_branch(config.system.network) > 0;
   const Fullest fullest = flagged || tree ? fullest_of(real) : Fullest();
   const bool uneven = fullest.block > kUneven || (bytes < kShortMessage && fullest.phase > kUneven);

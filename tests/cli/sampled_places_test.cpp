@@ -114,6 +114,23 @@ TEST(SampledPlaces, ShortTreesOverNodesAreOneAtEachPlace) {
   }
 }
 
+// Some of their blocks only copy what stays: that is no message cut unevenly.
+TEST(SampledPlaces, AllPairsByLlSendWhatTheySend) {
+  const auto [cycle, sampled] =
+      run_both(R"({"system": "hgx-h100", "gpus": 2, "workload": {"collective": "all_to_all", "bytes": 131072}})");
+  EXPECT_EQ(sampled.at("collectives").at(0).at("protocol"), "LL");
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("One GPU stands for all 2"));
+  EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.05);
+}
+
+// 164 B are fewer chunks than ranks: those without one go on.
+TEST(SampledPlaces, ShortCollectivesByThemselvesAreSimulatedAsTheyAre) {
+  const auto [cycle, sampled] = run_both(R"({"system": "hgx-h100", "gpus": 8, "iterations": 3,
+    "workload": {"collective": "all_reduce", "bytes": 164}})");
+  EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("nothing but short collectives runs"));
+  EXPECT_EQ(sampled.at("collectives"), cycle.at("collectives"));
+}
+
 // Sizes of groups count, members do not.
 TEST(ProgramLikeness, IsOfGroupsThatAreAsLarge) {
   const std::vector<Program> programs = programs_of(config_of(R"({"system": "dgx-a100", "gpus": 4,
