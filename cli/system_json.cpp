@@ -137,13 +137,14 @@ SystemSpec read_system(JsonReader reader) {
                 "eviction would wait for ever");
   }
   const ComputeUnitSpec& unit = system.gpu.compute_unit;
-  const BlockNeeds needs = block_needs(unit, collectives.ring.threads, collectives.registers_per_thread,
-                                       collectives.shared_memory_bytes);
+  const BlockNeeds needs =
+      block_needs(unit, collectives.ring.threads, collectives.registers_per_thread, collectives.shared_memory_bytes);
   if (blocks_per_unit(unit, needs) == 0) {
-    reader.fail("collectives", fmt::format("expected a block that fits on a compute unit, of {} threads, {} registers and "
-                                           "{} B of shared memory, got one of {}, {} and {}",
-                                           unit.max_threads, unit.registers, unit.shared_memory_bytes, needs.threads,
-                                           needs.registers, needs.shared_memory));
+    reader.fail("collectives",
+                fmt::format("expected a block that fits on a compute unit, of {} threads, {} registers and "
+                            "{} B of shared memory, got one of {}, {} and {}",
+                            unit.max_threads, unit.registers, unit.shared_memory_bytes, needs.threads, needs.registers,
+                            needs.shared_memory));
   }
   reader.finish();
   return system;

@@ -110,8 +110,8 @@ std::uint32_t most_cluster_blocks(const GpuSpec& gpu, const BlockNeeds& needs) {
 }
 
 std::uint32_t cluster_that_fits(const GpuSpec& gpu, const LaunchShape& shape) {
-  const BlockNeeds needs = block_needs(gpu.compute_unit, shape.threads_per_block(), shape.registers_per_thread,
-                                       shape.shared_memory_bytes);
+  const BlockNeeds needs =
+      block_needs(gpu.compute_unit, shape.threads_per_block(), shape.registers_per_thread, shape.shared_memory_bytes);
   std::uint32_t blocks = std::min(shape.cluster_blocks, std::max(1U, most_cluster_blocks(gpu, needs)));
   while (shape.cluster_blocks % blocks != 0) --blocks;
   return blocks;

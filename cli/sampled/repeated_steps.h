@@ -17,7 +17,8 @@ struct RepeatedSteps {
 // From operation `from` on, those with kernels and shifts.
 [[nodiscard]] std::vector<RepeatedSteps> repeated_steps(const Program& program, std::uint32_t from);
 
-// Collectives that GPUs may end at different times: those with a root, and shifts, which over nodes a NIC brings to some.
+// Collectives that GPUs may end at different times: those with a root, and shifts, which over nodes a NIC brings to
+// some.
 [[nodiscard]] bool is_uneven(const ProgramOp& op);
 
 // Whether GPUs ended one of those among these operations far apart, and were not held together by a kernel that lasts

@@ -11,8 +11,9 @@ namespace weft {
 
 namespace {
 
-// Nothing but collectives that take less to simulate than to sample: GPUs are through with them one after the other, and
-// the library cuts them unevenly, of which one GPU for all knows nothing (docs/validation.md). Choices, fitted to nothing.
+// Nothing but collectives that take less to simulate than to sample: GPUs are through with them one after the other,
+// and the library cuts them unevenly, of which one GPU for all knows nothing (docs/validation.md). Choices, fitted to
+// nothing.
 bool is_short(const std::vector<Program>& programs) {
   constexpr std::int64_t kBytesOfAll = 128 << 10;
   constexpr std::size_t kGpus = 64, kOperations = 64;

@@ -79,7 +79,7 @@ class SampledTimeline {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t pushed_ = 0;
   std::vector<Regime::Operation> done_;  // by op; a duration of -1: not known yet
-  std::vector<SubCycle> arrivals_;   // by op, -1: not issued yet
+  std::vector<SubCycle> arrivals_;       // by op, -1: not issued yet
   std::vector<bool> has_arrived_;
   std::vector<std::vector<std::uint32_t>> streams_;  // operations of each
   std::vector<std::size_t> heads_;                   // by stream, the first that has not ended

@@ -101,7 +101,8 @@ std::string ring_over_nodes(int gpus) {
                      gpus, 256 * gpus);
 }
 
-// Who is through goes on: behind a root, and over nodes, where a NIC brings some their message later than NVLink others.
+// Who is through goes on: behind a root, and over nodes, where a NIC brings some their message later than NVLink
+// others.
 TEST(SampledGroups, UnevenCollectivesInARowOverlap) {
   constexpr const char* kNodes = R"("system": {"base": "hgx-h100-cluster", "max_gpus": 8, "network": {"cluster":
     {"gpus_per_node": 4, "nics_per_node": 4, "tree": {"radix": 16}}}}, "gpus": 8)";
@@ -110,11 +111,12 @@ TEST(SampledGroups, UnevenCollectivesInARowOverlap) {
     const char *system, *kind;
     std::int64_t bytes;
   };
-  for (const Case& one : {Case{kNodes, "shift", 1 << 20}, Case{kNode, "broadcast", 1 << 18}, Case{kNode, "reduce", 1 << 18},
-                          Case{kNode, "scatter", 1 << 18}}) {
+  for (const Case& one : {Case{kNodes, "shift", 1 << 20}, Case{kNode, "broadcast", 1 << 18},
+                          Case{kNode, "reduce", 1 << 18}, Case{kNode, "scatter", 1 << 18}}) {
     SCOPED_TRACE(one.kind);
-    const Both both = run_both(fmt::format(R"({{{}, "iterations": 4, "workload": {{"collective": "{}", "bytes": {}}}}})",
-                                           one.system, one.kind, one.bytes));
+    const Both both =
+        run_both(fmt::format(R"({{{}, "iterations": 4, "workload": {{"collective": "{}", "bytes": {}}}}})", one.system,
+                             one.kind, one.bytes));
     const Json &cycle = both.cycle.at("collectives"), &sampled = both.sampled.at("collectives");
     const double whole = cycle.back().at("end_s").get<double>();
     ASSERT_EQ(sampled.size(), cycle.size());
