@@ -147,6 +147,8 @@ LineStream KernelProgram::stream(const Operand& operand, std::uint64_t block) co
   lines.first_sectors = static_cast<std::uint8_t>(15U << first_sector & 15U);
   lines.last_sectors = static_cast<std::uint8_t>((2U << last_sector) - 1U);
   if (lines.lines == 1) lines.first_sectors = lines.last_sectors = lines.first_sectors & lines.last_sectors;
+  // What is fetched for all of them comes to each of them.
+  lines.copies = static_cast<std::uint8_t>(operand.shared_by - 1);
   // Only what several blocks read can hit in L1: a line that one block reads once cannot, so it need not be looked up.
   lines.atomic = operand.atomic;
   lines.through_l1 = !bulk_loads_ && !operand.atomic && (operand.divisor > 1 || operand.modulo != 0);

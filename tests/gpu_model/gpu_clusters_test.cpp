@@ -97,6 +97,23 @@ TEST(Clusters, SmallBlocksOfAClusterShareUnits) {
   EXPECT_NEAR(alone.duration(0), 2'000, 30);  // two on each of four units
 }
 
+TEST(Clusters, WhatIsFetchedForAllComesToEach) {
+  // 128 lines that four blocks read, in the L2 from the first time on.
+  const auto again = [](std::uint32_t shared_by) {
+    GpuSpec gpu = two_gpcs();
+    gpu.compute_unit.l2_bytes_per_cycle = 32;
+    KernelDemand demand = whole_units(4, 0, 4);
+    demand.reads = {{.base = 0, .bytes_per_block = 128 * 128, .divisor = 4, .shared_by = shared_by}};
+    demand.bulk_loads = true;
+    AloneGpu alone(gpu, program_of({kernel_op(demand), kernel_op(demand)}));
+    alone.run();
+    return alone.duration(1);
+  };
+  const double by_port = 128 * 128 / 32;
+  EXPECT_NEAR(again(1), by_port + kHit, 60);
+  EXPECT_NEAR(again(4), by_port + kHit, 60);  // of a part alone it would be a quarter
+}
+
 TEST(Clusters, RefusesWhatDoesNotFit) {
   const auto made = [](const KernelDemand& demand) { return KernelProgram(demand, two_gpcs(), "k"); };
   EXPECT_NO_THROW(made(whole_units(8, 0, 4)));
