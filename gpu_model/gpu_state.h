@@ -56,7 +56,7 @@ struct GpuEvent {
   std::uint8_t first_sectors = 15;
   std::uint8_t last_sectors = 15;
   PacketKind packet = PacketKind::read;  // of egress
-  std::uint8_t arrival_high = 0;  // of a load: LineStream::copies
+  std::uint8_t arrival_high = 0;         // of a load: LineStream::copies
 
   // Of an egress of writes: the flag that each line counts where it arrives, plus one, or 0. In the place of the
   // sectors, which only lines of the own L2 have.
