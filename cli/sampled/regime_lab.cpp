@@ -51,6 +51,13 @@ std::optional<std::string> RegimeLab::why_not_folded() const {
   return grains_.begin()->second.folded->why_not();
 }
 
+// Nothing but collectives runs from there on, and the first one is uneven.
+bool RegimeLab::is_uneven_row(std::uint32_t op) const {
+  const SharedList<ProgramOp>& ops = programs_->front().ops;
+  return scripts_ != nullptr && is_uneven(ops[op]) &&
+         std::all_of(ops.begin() + op, ops.end(), [](const ProgramOp& o) { return o.kind != ProgramOpKind::kernel; });
+}
+
 bool RegimeLab::next_begins_apart(OpId op) {
   const SharedList<ProgramOp>& ops = programs_->front().ops;
   const std::uint32_t next = op.value + 1;
@@ -195,7 +202,9 @@ void RegimeLab::count(const Machine& machine) {
 Regime RegimeLab::company(const HostState& state, bool by_itself) {
   const bool others_timed = !by_itself && goes_round_rings();
   if (others_timed && grain_from(state.first.value) > 1) return long_ring(state, grain_from(state.first.value));
-  const std::uint32_t grain = by_itself ? grain_of(state.first) : 1;
+  std::uint32_t grain = 1;
+  if (by_itself) grain = grain_of(state.first);
+  if (!by_itself && is_uneven_row(state.first.value)) grain = grain_from(state.first.value);
   const std::unique_ptr<Grain> by_fewer = by_itself ? folded_alone(state.first, grain) : nullptr;
   const std::unique_ptr<Machine> machine =
       scripts_ == nullptr ? quiet_machine(state)

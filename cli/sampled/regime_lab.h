@@ -73,6 +73,7 @@ class RegimeLab {
   [[nodiscard]] std::uint32_t grain_of(OpId collective) const;
   // Of a machine in which all collectives from an operation on may run, and nothing else does but take its time.
   [[nodiscard]] std::uint32_t grain_from(std::uint32_t op) const;
+  [[nodiscard]] bool is_uneven_row(std::uint32_t op) const;
   // For a collective by itself: by fewer GPUs than the whole program needs. None: not possible.
   [[nodiscard]] std::unique_ptr<Grain> folded_alone(OpId collective, std::uint32_t grain);
   [[nodiscard]] std::unique_ptr<Machine> quiet_machine(const HostState& state);
