@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max();
-// A collective of so many bytes takes as long whatever the L2 holds before: only little of it lies there.
+// A collective of so many bytes takes as long whatever kernels have left in the L2: only little of it lies there.
 constexpr std::int64_t kLongMessage = 4 << 20;
 // The longest stretch that is looked for, in operations.
 constexpr std::uint32_t kMostOperations = 1U << 20;
@@ -31,11 +31,14 @@ SampledTimeline::SampledTimeline(const RunConfig& config, const Program& program
       device_latency_(clock_.to_subcycles(config.system.gpu.launch.device_latency)),
       graph_node_(config.host.cuda_graph ? clock_.to_subcycles(config.system.gpu.launch.graph_node) : device_latency_),
       host_to_device_(clock_.to_subcycles(config.system.gpu.launch.host_to_device)),
+      long_message_(kLongMessage),
       done_(program.ops.size(), {.duration = -1, .ledger = {}}),
       arrivals_(program.ops.size(), -1),
       has_arrived_(program.ops.size(), false),
       streams_(program.priorities.size()),
       heads_(program.priorities.size(), 0) {
+  const auto is_kernel = [](const ProgramOp& op) { return op.kind == ProgramOpKind::kernel; };
+  if (std::ranges::none_of(program.ops, is_kernel)) long_message_ = std::max(kLongMessage, config.system.gpu.l2.bytes);
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
     if (program.ops[i].kind != ProgramOpKind::host_wait) streams_[program.ops[i].stream.value].push_back(i);
   }
@@ -179,7 +182,7 @@ void SampledTimeline::take_stretch(SubCycle now) {
   }
   const bool by_itself = alone && first.kind == ProgramOpKind::collective && company_from(state.first, now) == kNever &&
                          !lab_->next_begins_apart(state.first);
-  if (by_itself && first.collective.bytes.count() >= kLongMessage) {
+  if (by_itself && first.collective.bytes.count() >= long_message_) {
     const std::string key = keys_.of_long_collective(state.first);
     const Regime* regime = memory_->find(key, 1);
     apply(regime != nullptr ? *regime : memory_->add(key, lab_->company(state, true)), state.first.value, now);

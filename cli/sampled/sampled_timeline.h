@@ -78,6 +78,7 @@ class SampledTimeline {
   SubCycle device_latency_, graph_node_, host_to_device_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t pushed_ = 0;
+  std::int64_t long_message_;            // of so many bytes; of a row of collectives, none that the L2 holds
   std::vector<Regime::Operation> done_;  // by op; a duration of -1: not known yet
   std::vector<SubCycle> arrivals_;       // by op, -1: not issued yet
   std::vector<bool> has_arrived_;

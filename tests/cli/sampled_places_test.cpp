@@ -123,6 +123,17 @@ TEST(SampledPlaces, AllPairsByLlSendWhatTheySend) {
   EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.05);
 }
 
+// The first one of a row has its message from HBM, the others from the L2.
+TEST(SampledPlaces, LaterOnesOfARowFindTheirMessageInL2) {
+  const auto [cycle, sampled] = run_both(R"({"system": "hgx-h100", "gpus": 8, "iterations": 3,
+    "workload": {"collective": "reduce_scatter", "bytes": 8388608}})");
+  const auto lasted = [](const Json& result, std::size_t i) {
+    const Json& one = result.at("collectives").at(i);
+    return one.at("end_s").get<double>() - one.at("start_s").get<double>();
+  };
+  EXPECT_NEAR(lasted(sampled, 2) / lasted(cycle, 2), 1, 0.02);
+}
+
 // 164 B are fewer chunks than ranks: those without one go on.
 TEST(SampledPlaces, ShortCollectivesByThemselvesAreSimulatedAsTheyAre) {
   const auto [cycle, sampled] = run_both(R"({"system": "hgx-h100", "gpus": 8, "iterations": 3,
