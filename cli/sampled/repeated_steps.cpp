@@ -5,6 +5,7 @@
 
 #include "cli/sampled/program_likeness.h"
 #include "cli/sampled/shift_flows.h"
+#include "traces/matched_collectives.h"
 
 namespace weft {
 
@@ -62,18 +63,7 @@ std::vector<RepeatedSteps> repeated_steps(const Program& program, std::uint32_t 
 }
 
 bool is_uneven(const ProgramOp& op) {
-  if (op.kind != ProgramOpKind::collective) return false;
-  switch (op.collective.kind) {
-    case CollectiveKind::broadcast:
-    case CollectiveKind::reduce:
-    case CollectiveKind::gather:
-    case CollectiveKind::scatter:
-    case CollectiveKind::send_receive:
-    case CollectiveKind::shift:
-      return true;
-    default:
-      return false;
-  }
+  return op.kind == ProgramOpKind::collective && !ends_everywhere(op.collective.kind);
 }
 
 bool ended_apart(const Machine& machine, const Program& program, const std::vector<std::uint32_t>& operations) {
