@@ -13,7 +13,11 @@ bool Gpu::stepping(std::vector<CollectiveSteps>& found) const {
     if (agent.finished || !running_[agent.kernel].communication) continue;
     if (agent.cursor == nullptr) return false;
     const double in_phase = static_cast<double>(agent.load_round) / std::max(1U, agent.rounds);
-    found.push_back({i, agent.phase_index + in_phase, agent.phase_index, clock_.to_time(agent.entered)});
+    found.push_back({.agent = i,
+                     .phases = agent.phase_index + in_phase,
+                     .phase = agent.phase_index,
+                     .entered = clock_.to_time(agent.entered),
+                     .work = work_of(agent.phase)});
   }
   return true;
 }

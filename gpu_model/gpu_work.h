@@ -63,6 +63,7 @@ struct CollectiveSteps {
   double phases = 0;        // the one that it is in counts in part
   std::uint32_t phase = 0;  // that it is in,
   Time entered;             // since then
+  std::uint64_t work = 0;   // what that one does (phase_repeats.h)
 };
 // How far a kernel is.
 struct KernelWork {

@@ -19,22 +19,6 @@ void mix(std::uint64_t& hash, const LineStream& stream) {
                 stream.last_sectors);
 }
 
-// What a phase does once it has begun: all but addresses and what flags count to.
-std::uint64_t work_of(const Phase& phase) {
-  auto hash = static_cast<std::uint64_t>(phase.compute);
-  mix(hash, std::uint64_t{phase.rounds} << 32U | phase.stages);
-  mix(hash, static_cast<std::uint64_t>(phase.fence) << 1U | static_cast<std::uint64_t>(phase.fenced));
-  mix(hash, std::uint64_t{phase.load_count} << 16U | std::uint64_t{phase.store_count} << 8U | phase.post_count);
-  for (std::size_t i = 0; i < phase.load_count; ++i) mix(hash, phase.loads[i]);
-  for (std::size_t i = 0; i < phase.store_count; ++i) mix(hash, phase.stores[i]);
-  for (std::size_t i = 0; i < phase.post_count; ++i) {
-    const FlagPost& post = phase.posts[i];
-    mix(hash,
-        std::uint64_t{post.flag} << 32U | std::uint64_t{post.gpu} << 8U | static_cast<std::uint64_t>(post.target));
-  }
-  return hash;
-}
-
 bool move_the_same(const Phase& a, const Phase& b) {
   const auto same = [](const auto& x, const auto& y, std::size_t count) {
     return std::equal(x.begin(), x.begin() + count, y.begin(), [](const LineStream& s, const LineStream& t) {
@@ -104,6 +88,21 @@ void note_waits(const Phase& phase, const Phase& turn_later, PhaseRepeats& repea
 
 }  // namespace
 
+std::uint64_t work_of(const Phase& phase) {
+  auto hash = static_cast<std::uint64_t>(phase.compute);
+  mix(hash, std::uint64_t{phase.rounds} << 32U | phase.stages);
+  mix(hash, static_cast<std::uint64_t>(phase.fence) << 1U | static_cast<std::uint64_t>(phase.fenced));
+  mix(hash, std::uint64_t{phase.load_count} << 16U | std::uint64_t{phase.store_count} << 8U | phase.post_count);
+  for (std::size_t i = 0; i < phase.load_count; ++i) mix(hash, phase.loads[i]);
+  for (std::size_t i = 0; i < phase.store_count; ++i) mix(hash, phase.stores[i]);
+  for (std::size_t i = 0; i < phase.post_count; ++i) {
+    const FlagPost& post = phase.posts[i];
+    mix(hash,
+        std::uint64_t{post.flag} << 32U | std::uint64_t{post.gpu} << 8U | static_cast<std::uint64_t>(post.target));
+  }
+  return hash;
+}
+
 PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, std::uint64_t most) {
   PhaseRepeats repeats;
   std::unique_ptr<PhaseCursor> ahead = cursor.clone();
@@ -138,9 +137,12 @@ PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, std::ui
   for (std::uint32_t i = 0; i < period; ++i) {
     repeats.kind += seen[i];
     repeats.even = repeats.even && move_the_same(first[i], first[0]);
+    repeats.works.push_back(work_of(first[i]));
     note_counts(first[i], repeats);
     note_waits(first[i], first[i + period], repeats);
   }
+  std::ranges::sort(repeats.works);
+  repeats.works.erase(std::ranges::unique(repeats.works).begin(), repeats.works.end());
   return repeats;
 }
 

@@ -14,11 +14,12 @@ namespace weft {
 inline constexpr std::uint32_t kLongestTurn = 64;
 
 struct PhaseRepeats {
-  std::uint32_t period = 0;        // phases of a turn; 0: nothing is repeated
-  std::uint64_t turns = 0;         // whole ones ahead that are alike
-  std::uint64_t kind = 0;          // what its phases do, whichever of them comes first
-  bool even = true;                // its phases move as much each, and differ in addresses and flags only
-  std::uint64_t remote_lines = 0;  // of a turn, that go to other GPUs or come from there
+  std::uint32_t period = 0;          // phases of a turn; 0: nothing is repeated
+  std::uint64_t turns = 0;           // whole ones ahead that are alike
+  std::uint64_t kind = 0;            // what its phases do, whichever of them comes first
+  bool even = true;                  // its phases move as much each, and differ in addresses and flags only
+  std::vector<std::uint64_t> works;  // of its phases, in ascending order, each once
+  std::uint64_t remote_lines = 0;    // of a turn, that go to other GPUs or come from there
   // In a turn, flags of other GPUs or the own one count so far...
   struct Count {
     Target target = Target::local;
@@ -32,6 +33,9 @@ struct PhaseRepeats {
   std::unique_ptr<PhaseCursor> cursor;
   Phase phase;
 };
+
+// A hash of what a phase does once it has begun: all but addresses and what flags count to.
+[[nodiscard]] std::uint64_t work_of(const Phase& phase);
 
 // Of the group of warps in `phase`, whose next phases come from `cursor`; `most` turns are looked at.
 [[nodiscard]] PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, std::uint64_t most);

@@ -23,17 +23,20 @@ namespace {
 
 // How far off collectives are that some GPUs stand for, one standard deviation (docs/validation.md): between nodes by
 // trees in which all nodes are alike, those of switches apart, and of all pairs; where LL and LL128 cut unevenly by the
-// library, or on fewer channels; where a branch of a tree of switches stands for all; all others.
+// library, or on fewer channels; of long messages in a switch, whose blocks stay in step; where a branch of a tree of
+// switches stands for all; all others.
 constexpr double kTreeScatter = 0.035;
 constexpr double kInSwitchTreeScatter = 0.06;
 constexpr double kPairsScatter = 0.035;
 constexpr double kUnevenScatter = 0.035;
+constexpr double kInSwitchScatter = 0.035;
 constexpr double kBranchScatter = 0.015;
 constexpr double kFoldedScatter = 0.0075;
 constexpr double kUneven = 1.05;      // of the fullest block or phase, as a share of the mean
 constexpr double kMostOfTree = 1.05;  // of what is sent through a tree of switches, in place of the message
 // Of longer messages, phases that are shorter are the last ones, for which few wait.
 constexpr std::int64_t kShortMessage = 1 << 20;
+constexpr std::int64_t kLongInSwitch = 128 << 20;
 
 // Shares are multiples of one of these, so that they begin with a line: 1920 where lines hold 120 B of data.
 constexpr std::array<std::int64_t, 10> kChunkUnits{128, 1920, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
@@ -131,6 +134,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       if (!by) continue;
       Evened evened{even, *by, kFoldedScatter, has_alike(*by)};
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
+      if (in_switch && bytes >= kLongInSwitch) evened.scatter = kInSwitchScatter;
       if (tree) evened.scatter = std::max(kBranchScatter, longer - 1);
       if (many_pairs || meets_by_chance(config, op.collective))
         evened.scatter = std::max(evened.scatter, kPairsScatter);

@@ -8,8 +8,9 @@
 namespace weft {
 
 namespace {
-// So many times more is left out each time, up to as many windows as are never ahead. Some collectives get faster
-// slowly.
+// So many times more is left out each time, up to as many windows as are never ahead: of collectives whose groups of
+// warps all do as many phases in a turn; and beside kernels, or of those that get faster slowly, since some wait for
+// others' many phases, until their blocks are out of step.
 constexpr double kGrowthAlone = 4;
 constexpr double kGrowth = 2;
 constexpr double kAllWindows = 1 << 20;
@@ -78,17 +79,21 @@ bool SteadySteps::flags_agree(const Mark& at, const std::vector<PhaseRepeats>& r
   return true;
 }
 
-std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(const Mark& from, const Mark& now) {
-  Ahead ahead{.repeats = repeats(from, now)};
-  if (ahead.repeats.empty() || !flags_agree(now, ahead.repeats)) return std::nullopt;
-  ahead.turns = ahead.repeats.front().turns;
-  const std::optional<double> turn =
-      turn_between(from.warps, now.warps, to_seconds(now.when - from.when), ahead.repeats);
+std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(std::span<const Mark> window) {
+  const Mark& from = window.front();
+  const Mark& now = window.back();
+  const double passed = to_seconds(now.when - from.when);
+  const std::vector<PhaseRepeats> one = repeats(window);
+  if (one.empty() || !flags_agree(now, one)) return std::nullopt;
+  const std::optional<double> turn = turn_between(from.warps, now.warps, passed, one);
   if (!turn) return std::nullopt;
-  const double watched = to_seconds(now.when - from.when) / *turn;
-  if (static_cast<double>(ahead.turns) < watched) return std::nullopt;
+  const double watched = passed / *turn;
   // Where a turn has phases of several kinds, each window has to have them all.
-  if (watched < 2 && !std::ranges::all_of(ahead.repeats, &PhaseRepeats::even)) return std::nullopt;
+  if (watched < 2 && !std::ranges::all_of(one, &PhaseRepeats::even)) return std::nullopt;
+  Ahead ahead{.repeats = turns_ahead(now, one, watched)};
+  if (ahead.repeats.empty()) return std::nullopt;
+  ahead.turns = ahead.repeats.front().turns;
+  if (static_cast<double>(ahead.turns) < watched) return std::nullopt;
   ahead.turn = *turn;
   ahead.time = static_cast<double>(ahead.turns) * ahead.turn;
   return ahead;
@@ -148,12 +153,13 @@ void SteadySteps::go_on(const Mark& now, Ahead& ahead, double from, double to, T
   }
 }
 
-bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, bool waves,
-                            const TouchElsewhere& elsewhere) {
+bool SteadySteps::leave_out(std::span<const Mark> window, double scatter, bool waves, const TouchElsewhere& elsewhere) {
+  const Mark& from = window.front();
+  const Mark& now = window.back();
   const bool step = phases(from, now) > 0;
   // What warps have handed to NICs, and links hold, goes on while they wait.
   if (!step && collectives_move()) return false;
-  std::optional<Ahead> ahead = step ? collectives_ahead(from, now) : Ahead();
+  std::optional<Ahead> ahead = step ? collectives_ahead(window) : Ahead();
   if (!ahead || !fit(from, now, waves, *ahead)) return false;
   if (now.kernels.empty()) ahead->time = settle(*ahead);
   // Long before the end of what moves much, the L2 is not told of it. That moves as much as the end does.
@@ -176,7 +182,9 @@ bool SteadySteps::leave_out(const Mark& from, const Mark& now, double scatter, b
   });
   machine_->leave_out(ahead->time);
   uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(scatter * ahead->time * 1e9));
-  most_ = std::min((now.kernels.empty() ? kGrowthAlone : kGrowth) * most_, kAllWindows);
+  const auto as_first = [&](const PhaseRepeats& repeats) { return repeats.period == ahead->repeats.front().period; };
+  const bool alike = std::ranges::all_of(ahead->repeats, as_first);
+  most_ = std::min((now.kernels.empty() && alike ? kGrowthAlone : kGrowth) * most_, kAllWindows);
   return true;
 }
 

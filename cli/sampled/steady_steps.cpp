@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace weft {
 
@@ -45,9 +46,14 @@ double SteadySteps::phases(const Mark& from, const Mark& to) {
   return to.warps.empty() ? 0 : sum / static_cast<double>(to.warps.size());
 }
 
-// Collectives that only wait for what kernels will do, or free, hold up nothing.
+// Collectives that only wait for what kernels will do, or free, hold up nothing. Where some groups of warps of a GPU go
+// through many phases for each one of others (pieces of what those reduce at once), the others count: how fast it goes
+// changes from piece to piece.
 bool SteadySteps::passed(const Mark& from, const Mark& to, bool waves) const {
   const double steps = phases(from, to);
+  for (std::size_t i = 0; i < to.warps.size() && to.warps[i].gpu == 0 && steps > 0; ++i) {
+    if (to.warps[i].at.phases - from.warps[i].at.phases < 1) return false;
+  }
   if (steps < (to.kernels.empty() ? steps_ : kStepsBesideKernels) && (to.kernels.empty() || steps > 0)) return false;
   return SteadyKernels::turned(from.kernels, to.kernels, waves);
 }
@@ -88,7 +94,8 @@ bool SteadySteps::look(Marks& marks, const Mark& found, bool waves, const TouchE
     double scatter = last + before > 0 ? std::abs(last - before) / (last + before) : 0;
     scatter = std::max(scatter, SteadyKernels::scatter({&from.kernels, &middle.kernels, before_s},
                                                        {&middle.kernels, &found.kernels, last_s}));
-    if (2 * scatter > WaveSkip::kSettled || !leave_out(from, found, scatter, waves, elsewhere)) continue;
+    const std::span<const Mark> both = std::span(marks).last(2 * window + 1);
+    if (2 * scatter > WaveSkip::kSettled || !leave_out(both, scatter, waves, elsewhere)) continue;
     marks.clear();
     return true;
   }
@@ -96,22 +103,34 @@ bool SteadySteps::look(Marks& marks, const Mark& found, bool waves, const TouchE
   return false;
 }
 
-// All agree on the number of turns, as many as may be left out at once at most; none: there is nothing to leave out.
-std::vector<PhaseRepeats> SteadySteps::repeats(const Mark& from, const Mark& at) const {
-  // Where one of all does not go on alike, as few phases as possible are looked at.
-  std::uint32_t period = 1;
-  double watched = 0;  // turns
-  for (std::size_t i = 0; i < at.warps.size(); ++i) {
-    const Warps& warps = at.warps[i];
-    const PhaseRepeats next = machine_->gpu(warps.gpu).repeats(warps.at.agent, 1);
-    if (next.turns < 2) return {};
-    period = std::max(period, next.period);
-    watched += (warps.at.phases - from.warps[i].at.phases) / next.period;
+// One turn of each group of warps. None: some repeat nothing, or did not in all of the window what they repeat.
+std::vector<PhaseRepeats> SteadySteps::repeats(std::span<const Mark> window) const {
+  std::vector<PhaseRepeats> found;
+  for (std::size_t i = 0; i < window.back().warps.size(); ++i) {
+    const Warps& warps = window.back().warps[i];
+    PhaseRepeats next = machine_->gpu(warps.gpu).repeats(warps.at.agent, 1);
+    const auto does = [&](const Mark& mark) { return std::ranges::binary_search(next.works, mark.warps[i].at.work); };
+    if (next.turns < 2 || !std::ranges::all_of(window, does)) return {};
+    found.push_back(std::move(next));
   }
-  watched /= static_cast<double>(at.warps.size());
-  // As many as the first GPU has ahead, but for those that it may be behind others, and one that stays.
-  const auto [least, most] = std::ranges::minmax(at.warps, {}, [](const Warps& warps) { return warps.at.phases; });
-  const auto stay = 1 + static_cast<std::uint64_t>(std::ceil((most.at.phases - least.at.phases) / period));
+  return found;
+}
+
+// All agree on the number of turns, as many as may be left out at once at most. None: there is nothing to leave out.
+// Where one of all does not go on alike, as few phases as possible are looked at.
+std::vector<PhaseRepeats> SteadySteps::turns_ahead(const Mark& at, const std::vector<PhaseRepeats>& one,
+                                                   double watched) const {
+  // As many as the first GPU has ahead, but for one that stays, and those that it may be behind others.
+  std::uint64_t stay = 1;
+  if (machine_->gpus() > 1) {
+    double least = std::numeric_limits<double>::max();
+    double most = 0;  // turns that a group of warps has been through
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      least = std::min(least, at.warps[i].at.phases / one[i].period);
+      most = std::max(most, at.warps[i].at.phases / one[i].period);
+    }
+    stay += static_cast<std::uint64_t>(std::ceil(most - least));
+  }
   std::uint64_t turns = stay + std::max<std::uint64_t>(1, static_cast<std::uint64_t>(most_ * watched));
   for (const Warps& warps : at.warps) {
     if (warps.gpu != 0) break;

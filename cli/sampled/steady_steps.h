@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cli/machine.h"
@@ -38,7 +39,9 @@ class SteadySteps {
   [[nodiscard]] std::optional<Mark> mark(Time now) const;
   // Phases that warps have been through, each, on average.
   [[nodiscard]] static double phases(const Mark& from, const Mark& to);
-  [[nodiscard]] std::vector<PhaseRepeats> repeats(const Mark& from, const Mark& at) const;
+  [[nodiscard]] std::vector<PhaseRepeats> repeats(std::span<const Mark> window) const;
+  [[nodiscard]] std::vector<PhaseRepeats> turns_ahead(const Mark& at, const std::vector<PhaseRepeats>& one,
+                                                      double watched) const;
   [[nodiscard]] bool flags_agree(const Mark& at, const std::vector<PhaseRepeats>& repeats);
   template <class Visit>
   void for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const;
@@ -53,14 +56,14 @@ class SteadySteps {
   [[nodiscard]] bool passed(const Mark& from, const Mark& to, bool waves) const;
   bool look(Marks& marks, const Mark& found, bool waves, const TouchElsewhere& elsewhere);
   [[nodiscard]] bool collectives_move() const;
-  std::optional<Ahead> collectives_ahead(const Mark& from, const Mark& now);
+  std::optional<Ahead> collectives_ahead(std::span<const Mark> window);
   [[nodiscard]] bool fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead);
   // Seconds for the turns ahead, and what those before them took too little or too much.
   [[nodiscard]] double settle(const Ahead& ahead);
   // What is ahead, from one share of it to another.
   void go_on(const Mark& now, Ahead& ahead, double from, double to, Told told, const TouchElsewhere& elsewhere);
-  // The windows between these marks agree but for `scatter`. False: there is nothing to leave out.
-  bool leave_out(const Mark& from, const Mark& now, double scatter, bool waves, const TouchElsewhere& elsewhere);
+  // The halves of the window agree but for `scatter`. False: there is nothing to leave out.
+  bool leave_out(std::span<const Mark> window, double scatter, bool waves, const TouchElsewhere& elsewhere);
 
   Machine* machine_;
   std::int64_t between_;  // two looks, memory transactions of the first GPU

@@ -8,6 +8,31 @@
 
 namespace weft {
 
+namespace {
+
+// How far apart groups may seem to go in a window though they go together, in phases of those that have the fewest: who
+// waits stands at the beginning of a phase. Who has many phases to one of others' goes through them in bursts, but at
+// the ends of windows, which hold whole ones of those, is equally far in them.
+constexpr double kApart = 2;
+constexpr double kApartInBursts = 0.25;
+
+// Of the groups of warps that have the fewest phases in a turn, from the beginning of one to that of another.
+std::optional<double> turn_of_fewest(std::span<const SteppingWarps> from, std::span<const SteppingWarps> to,
+                                     std::uint32_t fewest, const std::vector<PhaseRepeats>& repeats) {
+  double sum = 0;
+  std::size_t groups = 0;
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    if (repeats[i].period != fewest) continue;
+    const std::uint32_t phases = to[i].at.phase - from[i].at.phase;
+    if (phases == 0) return std::nullopt;
+    sum += to_seconds(to[i].at.entered - from[i].at.entered) * fewest / phases;
+    ++groups;
+  }
+  return sum / static_cast<double>(groups);
+}
+
+}  // namespace
+
 std::optional<double> turn_between(std::span<const SteppingWarps> from, std::span<const SteppingWarps> to,
                                    double window, const std::vector<PhaseRepeats>& repeats) {
   double least = std::numeric_limits<double>::max();
@@ -28,8 +53,10 @@ std::optional<double> turn_between(std::span<const SteppingWarps> from, std::spa
     shortest = std::min(shortest, repeats[i].period);
   }
   const double mean = sum / static_cast<double>(repeats.size());
-  // Who waits stands at the beginning of a phase.
-  if (most - least > 2 * WaveSkip::kSettled * mean + 2.0 / shortest) return std::nullopt;
+  const bool unlike = std::ranges::any_of(repeats, [&](const PhaseRepeats& r) { return r.period != shortest; });
+  const double apart = unlike ? kApartInBursts : kApart;
+  if (most - least > 2 * WaveSkip::kSettled * mean + apart / shortest) return std::nullopt;
+  if (unlike) return turn_of_fewest(from, to, shortest, repeats);
   const double turn = window / mean;
   const CollectiveSteps& before = from[rear].at;
   const CollectiveSteps& after = to[rear].at;

@@ -230,7 +230,8 @@ TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
     expect_near(sampled, cycle, "/collectives/0/end_s", config == gather ? 0.03 : 0.02);
     expect_near(sampled, cycle, "/gpus/0/hbm_read_bytes", 0.05);
     expect_near(sampled, cycle, "/links/0/bytes", 0.02);
-    EXPECT_GT(at(sampled, "/engine/skipped_fraction"), 0.4) << config;
+    // 23 steps that sum, 23 that pass on: each kind is watched before some of it is left out.
+    EXPECT_GT(at(sampled, "/engine/skipped_fraction"), config == low_latency ? 0.25 : 0.4) << config;
     EXPECT_GT(at(sampled, "/engine/sampling_error_estimate"), 0) << config;
   }
 }

@@ -75,6 +75,31 @@ TEST(SteadyTurns, WhatWasBeforeTheWindowDoesNotCount) {
   EXPECT_NEAR(*began.turn(), 8e-6, 0.05e-6);
 }
 
+// Those that hand over pieces, eight for each phase of the others, and so many phases of these a second.
+Window of_pieces(double pieces, double others) {
+  Window found;
+  for (std::uint32_t g = 0; g < kGroups; ++g) {
+    const bool is_piece = g % 2 == 0;
+    const double phase = is_piece ? 1 / pieces : 1 / others;
+    for (auto* mark : {&found.from, &found.to}) {
+      mark->push_back(at(g, 160e-6 + (mark == &found.to ? kWindow : 0), phase));
+    }
+    PhaseRepeats repeats;
+    repeats.period = is_piece ? 64 : 8;
+    found.repeats.push_back(std::move(repeats));
+  }
+  return found;
+}
+
+TEST(SteadyTurns, WhereSomeMakeManyPhasesToOneTheOnesTellTheTime) {
+  EXPECT_NEAR(*of_pieces(8 / 31e-6, 1 / 31e-6).turn(), 8 * 31e-6, 1e-9);
+  // They began a phase at different times, so parts of it are not in the window.
+  EXPECT_NEAR(*of_pieces(8.2 / 31e-6, 1 / 31e-6).turn(), 8 * 31e-6, 1e-9);
+}
+
+// They fill what lies between, and go at the others' pace when it is full.
+TEST(SteadyTurns, WhoGetsAheadOfThemIsNotSteady) { EXPECT_FALSE(of_pieces(12 / 31e-6, 1 / 31e-6).turn()); }
+
 TEST(SteadyTurns, MuchFasterOnesDoNotStaySo) { EXPECT_FALSE(window(16e-6).turn()); }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "gpu_model/phase_lines.h"
 
 namespace weft {
@@ -70,6 +72,15 @@ TEST(PhaseRepeats, SaysWhetherThePhasesOfATurnMoveTheSame) {
   const PhaseRepeats found = of(phases);
   EXPECT_EQ(found.period, 2);
   EXPECT_FALSE(found.even);
+}
+
+// By that it is known again, whether a group of warps did the same before.
+TEST(PhaseRepeats, TellsWhatItsPhasesDo) {
+  const std::vector<Phase> phases = steps(301, 4);
+  const PhaseRepeats found = of(phases);
+  ASSERT_EQ(found.works.size(), 4);  // each posts to another flag
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_TRUE(std::ranges::binary_search(found.works, work_of(phases[i])));
+  EXPECT_FALSE(std::ranges::binary_search(found.works, work_of(step(0, 4, 8192))));
 }
 
 TEST(PhaseRepeats, ThePhaseThatIsUnderWayMustBeOfThem) {
