@@ -153,7 +153,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
                  .gpu = static_cast<std::uint16_t>(unit_index),
                  .line = stream.first + line,
                  .agent = index};
-  if (is_load) event.arrival_high = stream.copies;
+  if (is_load) event.set_copies(stream.copies);
   if (line == 0) event.first_sectors = stream.first_sectors;
   if (line + count == stream.lines) event.last_sectors = stream.last_sectors;
   SubCycle crossing = request_latency_;

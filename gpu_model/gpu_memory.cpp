@@ -44,7 +44,7 @@ void Gpu::respond(const GpuEvent& event, const L2Cache::Access& access, EventKin
   Unit& unit = units_[agent.unit];
   count_communication(access, event.lines, kernel.communication);
   const SubCycle comes = access.done + response_latency_;
-  const SubCycle port_time = unit.port_line_time * event.lines * (1 + event.arrival_high);
+  const SubCycle port_time = unit.port_line_time * event.lines * (1 + event.copies());
   if (kernel.communication) {
     unit.in_ahead.add(comes, unit.in_free, port_time);
   } else {

@@ -56,17 +56,21 @@ struct GpuEvent {
   std::uint8_t first_sectors = 15;
   std::uint8_t last_sectors = 15;
   PacketKind packet = PacketKind::read;  // of egress
-  std::uint8_t arrival_high = 0;         // of a load: LineStream::copies
+  std::uint8_t extra = 0;                // copies() of a load, a part of arrival() of an egress
+
+  // Of a load: LineStream::copies.
+  void set_copies(std::uint8_t copies) { extra = copies; }
+  [[nodiscard]] std::uint32_t copies() const { return extra; }
 
   // Of an egress of writes: the flag that each line counts where it arrives, plus one, or 0. In the place of the
   // sectors, which only lines of the own L2 have.
   void set_arrival(std::uint32_t flag) {
     first_sectors = static_cast<std::uint8_t>(flag);
     last_sectors = static_cast<std::uint8_t>(flag >> 8);
-    arrival_high = static_cast<std::uint8_t>(flag >> 16);
+    extra = static_cast<std::uint8_t>(flag >> 16);
   }
   [[nodiscard]] std::uint32_t arrival() const {
-    return first_sectors | std::uint32_t{last_sectors} << 8 | std::uint32_t{arrival_high} << 16;
+    return first_sectors | std::uint32_t{last_sectors} << 8 | std::uint32_t{extra} << 16;
   }
 };
 inline constexpr std::uint32_t kMaxFlags = (1U << 24) - 2;  // an event tells apart

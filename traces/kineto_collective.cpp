@@ -33,6 +33,15 @@ class Collector {
     if (out_.group_name.empty()) out_.group_name = source.group_name;
     if (!peer_) peer_ = source.peer;
   }
+  // What an operator gets that gives no number of elements.
+  void add_input(const OperatorInputs& inputs) {
+    if (out_.elements || inputs.front().sizes.empty()) return;
+    std::int64_t elements = 1;
+    for (const std::int64_t size : inputs.front().sizes) {
+      if (size < 0 || __builtin_mul_overflow(elements, size, &elements)) return;
+    }
+    out_.elements = elements;
+  }
   void add_kind(std::string_view name) {
     if (!kind_) kind_ = collective_kind(name);
   }
@@ -86,6 +95,9 @@ TraceCollective kineto_collective(const KinetoFile& file, const KinetoEvent& ker
   if (context && context->parameters) collector.add(*context->parameters);
   if (context && !context->collective.empty()) collector.add_kind(context->collective);
   if (context && context->tensors) collector.add(*context->tensors);
+  if (context && context->sized && is_symmetric_memory(context->collective)) {
+    collector.add_input(*context->sized->inputs);
+  }
   collector.add_kind(kernel.name);
   collector.add_type(type_in_kernel_name(kernel.name));
   return collector.finish();

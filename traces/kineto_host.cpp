@@ -21,7 +21,8 @@ bool is_host(KinetoCategory c) {
 }
 
 bool is_communication(const KinetoEvent& e) {
-  return e.name.starts_with("nccl:") || e.name.starts_with("c10d::") || e.name == "record_param_comms";
+  return e.name.starts_with("nccl:") || e.name.starts_with("c10d::") || e.name == "record_param_comms" ||
+         is_symmetric_memory(e.name);
 }
 
 // What an annotation or operator says about the phase of all that is inside it.

@@ -76,6 +76,8 @@ bool is_collective_kernel(std::string_view name) {
          has(name, "ncclDevKernel");
 }
 
+bool is_symmetric_memory(std::string_view op) { return op.starts_with("symm_mem::"); }
+
 std::optional<CollectiveKind> collective_kind(std::string_view name) {
   std::string n = lower(name);
   std::erase(n, '_');
@@ -98,11 +100,18 @@ std::optional<DataType> collective_type(std::string_view word) {
 }
 
 std::optional<DataType> type_in_kernel_name(std::string_view kernel) {
-  // ncclKernel_AllReduce_RING_LL_Sum_float(...), ncclDevKernel_AllReduce_Sum_f16_RING_LL(...).
+  // "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(...)"
+  constexpr std::string_view kTemplate = "_kernel<";
+  if (const std::size_t at = kernel.find(kTemplate); at != std::string_view::npos) {
+    const std::string_view first = kernel.substr(at + kTemplate.size());
+    return collective_type(first.substr(0, first.find_first_of(",>")));
+  }
+  // ncclKernel_AllReduce_RING_LL_Sum_float(...), ncclDevKernel_AllReduce_Sum_f16_RING_LL(...),
+  // ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC_sum_bf16(...).
   kernel = kernel.substr(0, kernel.find('('));
-  const std::size_t sum = kernel.rfind("_Sum_");
-  if (sum == std::string_view::npos) return std::nullopt;
-  std::string_view rest = kernel.substr(sum + 5);
+  const std::size_t sum = std::max(kernel.rfind("_Sum_") + 1, kernel.rfind("_sum_") + 1);
+  if (sum == 0) return std::nullopt;
+  std::string_view rest = kernel.substr(sum + 4);
   if (const auto type = collective_type(rest)) return type;
   return collective_type(rest.substr(0, rest.find('_')));
 }

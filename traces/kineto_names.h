@@ -18,12 +18,17 @@ namespace weft {
 // A kernel of NCCL, RCCL or MSCCL.
 [[nodiscard]] bool is_collective_kernel(std::string_view name);
 
+// An operator of PyTorch's symmetric memory, "symm_mem::multimem_all_reduce_": its kernel is no library's, and does
+// what its name tells.
+[[nodiscard]] bool is_symmetric_memory(std::string_view op);
+
 // From "Collective name", "nccl:all_reduce", "c10d::allreduce_" or a kernel's name. Point-to-point kernels (SendRecv,
 // send, recv, gather, scatter) count as all_to_all, which NCCL builds from them. nullopt: the name does not tell, as
 // "ncclDevKernel_Generic".
 [[nodiscard]] std::optional<CollectiveKind> collective_kind(std::string_view name);
 
-// From "dtype" ("Float", "BFloat16"), "Input type" ("c10::Half", "long int") or NCCL's kernel names ("f16", "float").
+// From "dtype" ("Float", "BFloat16"), "Input type" ("c10::Half", "long int") or names of kernels: NCCL's ("f16",
+// "float"), and of symmetric memory ("multimem_all_reduce_kernel<c10::BFloat16, 16>").
 [[nodiscard]] std::optional<DataType> collective_type(std::string_view word);
 [[nodiscard]] std::optional<DataType> type_in_kernel_name(std::string_view kernel);
 

@@ -54,6 +54,10 @@ class RankBuilder {
     return Time(relative * kFsPerNs);
   }
 
+  [[nodiscard]] bool is_symmetric(const KinetoOp& op) const {
+    return op.call && is_symmetric_memory(host_.context(op.call).collective) && collective_kind(op.gpu->name);
+  }
+
   void collect() {
     for (const KinetoEvent& e : file_.events) {
       if (!is_gpu(e.category) || e.device != device_) continue;
@@ -63,7 +67,7 @@ class RankBuilder {
       op.start = e.start;
       op.end = e.end();
       op.issued = op.call ? std::min(op.call->start, op.start) : op.start;
-      op.collective = e.category == KinetoCategory::kernel && is_collective_kernel(e.name);
+      op.collective = e.category == KinetoCategory::kernel && (is_collective_kernel(e.name) || is_symmetric(op));
       ops_.push_back(std::move(op));
     }
     issue_unrecorded_launches();

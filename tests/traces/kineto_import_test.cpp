@@ -144,30 +144,6 @@ TEST(KinetoImport, ReadsCollectiveArguments) {
   EXPECT_EQ(op.collective->group_name, "0");
 }
 
-TEST(KinetoImport, TakesElementsFromTheTensorsOfTheAnnotation) {
-  std::vector<std::string> events = {
-      kineto_event("user_annotation", "nccl:all_to_all", 1, "100", "20",
-                   R"("Input Dims":[[2,3],[4]],"Input type":["c10::Half","c10::Half"])"),
-      kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "105", "2", correlation(1)),
-      kineto_event("kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", 15, "110", "5", gpu_args(15, 1))};
-  const Trace trace = import_text(kineto_trace(events));
-  const TraceOp& op = trace.ranks[0].ops[0];
-  ASSERT_TRUE(op.collective.has_value());
-  EXPECT_EQ(op.collective->kind, CollectiveKind::all_to_all);
-  EXPECT_EQ(op.collective->elements, 10);
-  EXPECT_EQ(op.collective->type, DataType::fp16);
-}
-
-TEST(KinetoImport, ImportsCollectivesThatHaveOnlyAName) {
-  const Trace trace = import_text(kineto_trace(
-      {kineto_event("kernel", "ncclDevKernel_ReduceScatter_Sum_f16_RING_LL(x)", 15, "110", "5", gpu_args(15, 1))}));
-  const TraceOp& op = trace.ranks[0].ops[0];
-  ASSERT_TRUE(op.collective.has_value());
-  EXPECT_EQ(op.collective->kind, CollectiveKind::reduce_scatter);
-  EXPECT_FALSE(op.collective->elements.has_value());
-  EXPECT_EQ(op.collective->type, DataType::fp16);
-}
-
 // ROCm: text arguments, the grid on the call and for module launches in work items, generic collective kernels.
 TEST(KinetoImport, ReadsAmdFiles) {
   const std::string launch = R"("correlation":1,"grid":[65536,1,1],"block":[256,1,1],"shared memory":0)";

@@ -1,0 +1,75 @@
+// What a trace's collectives are, and how much they move.
+#include <gmock/gmock.h>
+
+#include "tests/traces/kineto_text.h"
+#include "tests/traces/temporary_file.h"
+#include "traces/kineto_import.h"
+
+namespace weft {
+namespace {
+
+using testing::correlation;
+using testing::gpu_args;
+using testing::kineto_event;
+using testing::kineto_trace;
+
+Trace import_text(const std::string& text) {
+  const testing::TemporaryFolder folder;
+  return import_kineto({folder.write("trace.json", text)});
+}
+
+TEST(KinetoCollectives, TakesElementsFromTheTensorsOfTheAnnotation) {
+  std::vector<std::string> events = {
+      kineto_event("user_annotation", "nccl:all_to_all", 1, "100", "20",
+                   R"("Input Dims":[[2,3],[4]],"Input type":["c10::Half","c10::Half"])"),
+      kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "105", "2", correlation(1)),
+      kineto_event("kernel", "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(x)", 15, "110", "5", gpu_args(15, 1))};
+  const Trace trace = import_text(kineto_trace(events));
+  const TraceOp& op = trace.ranks[0].ops[0];
+  ASSERT_TRUE(op.collective.has_value());
+  EXPECT_EQ(op.collective->kind, CollectiveKind::all_to_all);
+  EXPECT_EQ(op.collective->elements, 10);
+  EXPECT_EQ(op.collective->type, DataType::fp16);
+}
+
+// Not of NCCL: the operator tells what it is and how much, the kernel the type.
+TEST(KinetoCollectives, OperatorsOfSymmetricMemoryAreCollectives) {
+  const std::string kernel = "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(x)";
+  const auto import_in = [&](const std::string& op) {
+    return import_text(kineto_trace({kineto_event("cpu_op", op, 1, "100", "20",
+                                                  R"("External id":7,"Input Dims":[[64,32],[],[]],)"
+                                                  R"("Input type":["c10::BFloat16","Scalar",""])"),
+                                     kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "105", "2", correlation(1)),
+                                     kineto_event("kernel", kernel, 15, "110", "5", gpu_args(15, 1))}));
+  };
+  const Trace trace = import_in("symm_mem::multimem_all_reduce_");
+  const TraceOp& op = trace.ranks[0].ops[0];
+  ASSERT_EQ(op.kind, TraceOpKind::collective);
+  EXPECT_EQ(op.collective->kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(op.collective->elements, 64 * 32);
+  EXPECT_EQ(op.collective->type, DataType::bf16);
+  EXPECT_EQ(import_in("mine::multimem_all_reduce_").ranks[0].ops[0].kind, TraceOpKind::kernel);
+}
+
+TEST(KinetoCollectives, KnowsTheKernelsOfSymmetricBuffers) {
+  const Trace trace = import_text(kineto_trace(
+      {kineto_event("kernel", "ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC_sum_bf16(ncclSymkDevWorkArgs4K)", 15, "110",
+                    "5", gpu_args(15, 1))}));
+  const TraceOp& op = trace.ranks[0].ops[0];
+  ASSERT_TRUE(op.collective.has_value());
+  EXPECT_EQ(op.collective->kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(op.collective->type, DataType::bf16);
+}
+
+TEST(KinetoCollectives, ImportsCollectivesThatHaveOnlyAName) {
+  const Trace trace = import_text(kineto_trace(
+      {kineto_event("kernel", "ncclDevKernel_ReduceScatter_Sum_f16_RING_LL(x)", 15, "110", "5", gpu_args(15, 1))}));
+  const TraceOp& op = trace.ranks[0].ops[0];
+  ASSERT_TRUE(op.collective.has_value());
+  EXPECT_EQ(op.collective->kind, CollectiveKind::reduce_scatter);
+  EXPECT_FALSE(op.collective->elements.has_value());
+  EXPECT_EQ(op.collective->type, DataType::fp16);
+}
+
+}  // namespace
+}  // namespace weft
