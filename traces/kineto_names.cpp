@@ -78,6 +78,10 @@ bool is_collective_kernel(std::string_view name) {
 
 bool is_symmetric_memory(std::string_view op) { return op.starts_with("symm_mem::"); }
 
+bool is_symmetric_memory_kernel(std::string_view name) {
+  return has(name, "all_reduce") || has(name, "all_gather") || has(name, "reduce_scatter");
+}
+
 std::optional<CollectiveKind> collective_kind(std::string_view name) {
   std::string n = lower(name);
   std::erase(n, '_');

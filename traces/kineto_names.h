@@ -18,9 +18,10 @@ namespace weft {
 // A kernel of NCCL, RCCL or MSCCL.
 [[nodiscard]] bool is_collective_kernel(std::string_view name);
 
-// An operator of PyTorch's symmetric memory, "symm_mem::multimem_all_reduce_": its kernel is no library's, and does
-// what its name tells.
+// An operator of PyTorch's symmetric memory, "symm_mem::multimem_all_reduce_", and those of its kernels that do what it
+// is for: fused ones have products, too, whose kernels may be called "splitKreduce".
 [[nodiscard]] bool is_symmetric_memory(std::string_view op);
+[[nodiscard]] bool is_symmetric_memory_kernel(std::string_view name);
 
 // From "Collective name", "nccl:all_reduce", "c10d::allreduce_" or a kernel's name. Point-to-point kernels (SendRecv,
 // send, recv, gather, scatter) count as all_to_all, which NCCL builds from them. nullopt: the name does not tell, as

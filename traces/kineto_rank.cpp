@@ -55,7 +55,8 @@ class RankBuilder {
   }
 
   [[nodiscard]] bool is_symmetric(const KinetoOp& op) const {
-    return op.call && is_symmetric_memory(host_.context(op.call).collective) && collective_kind(op.gpu->name);
+    return is_symmetric_memory_kernel(op.gpu->name) && op.call &&
+           is_symmetric_memory(host_.context(op.call).collective);
   }
 
   void collect() {

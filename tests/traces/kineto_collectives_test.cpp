@@ -34,21 +34,25 @@ TEST(KinetoCollectives, TakesElementsFromTheTensorsOfTheAnnotation) {
 
 // Not of NCCL: the operator tells what it is and how much, the kernel the type.
 TEST(KinetoCollectives, OperatorsOfSymmetricMemoryAreCollectives) {
-  const std::string kernel = "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(x)";
-  const auto import_in = [&](const std::string& op) {
+  const std::string all_reduce = "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(x)";
+  const auto import_in = [&](const std::string& op, const std::string& kernel) {
     return import_text(kineto_trace({kineto_event("cpu_op", op, 1, "100", "20",
                                                   R"("External id":7,"Input Dims":[[64,32],[],[]],)"
                                                   R"("Input type":["c10::BFloat16","Scalar",""])"),
                                      kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "105", "2", correlation(1)),
                                      kineto_event("kernel", kernel, 15, "110", "5", gpu_args(15, 1))}));
   };
-  const Trace trace = import_in("symm_mem::multimem_all_reduce_");
+  const Trace trace = import_in("symm_mem::multimem_all_reduce_", all_reduce);
   const TraceOp& op = trace.ranks[0].ops[0];
   ASSERT_EQ(op.kind, TraceOpKind::collective);
   EXPECT_EQ(op.collective->kind, CollectiveKind::all_reduce);
   EXPECT_EQ(op.collective->elements, 64 * 32);
   EXPECT_EQ(op.collective->type, DataType::bf16);
-  EXPECT_EQ(import_in("mine::multimem_all_reduce_").ranks[0].ops[0].kind, TraceOpKind::kernel);
+  const auto kind_in = [&](const std::string& o, const std::string& kernel) {
+    return import_in(o, kernel).ranks[0].ops[0].kind;
+  };
+  EXPECT_EQ(kind_in("mine::multimem_all_reduce_", all_reduce), TraceOpKind::kernel);
+  EXPECT_EQ(kind_in("symm_mem::fused_matmul_reduce_scatter", "void splitKreduce_kernel<32>(x)"), TraceOpKind::kernel);
 }
 
 TEST(KinetoCollectives, KnowsTheKernelsOfSymmetricBuffers) {
