@@ -17,6 +17,8 @@ constexpr double kAllWindows = 1 << 20;
 // Kernels are looked at all along: of them, at most so many windows at once, or this share of what is ahead of them.
 constexpr double kMostWindows = 64;
 constexpr double kShareAtOnce = 1.0 / 16;
+// Turns of several kinds of phases that pass before others are watched.
+constexpr double kFirstTurns = 2;
 // Parts in which the L2 is told of them and of collectives in turn.
 constexpr int kParts = 8;
 // Of a time that is to be whole waves of a kernel, so many are tried: as near as possible to whole turns of
@@ -79,17 +81,37 @@ bool SteadySteps::flags_agree(const Mark& at, const std::vector<PhaseRepeats>& r
   return true;
 }
 
+double SteadySteps::whole_turn(std::span<const Mark> window, const std::vector<PhaseRepeats>& one) {
+  const auto turns_at = [&](const Mark& mark) {
+    double sum = 0;
+    for (std::size_t i = 0; i < one.size(); ++i) sum += mark.warps[i].at.phases / one[i].period;
+    return sum / static_cast<double>(one.size());
+  };
+  const double end = turns_at(window.back());
+  const double turns = std::floor(end - turns_at(window.front()));
+  std::size_t next = 1;  // mark after those turns began
+  while (turns_at(window[next]) < end - turns) ++next;
+  const Mark& before = window[next - 1];
+  const double share = (end - turns - turns_at(before)) / (turns_at(window[next]) - turns_at(before));
+  const double began = to_seconds(before.when) + share * to_seconds(window[next].when - before.when);
+  return (to_seconds(window.back().when) - began) / turns;
+}
+
 std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(std::span<const Mark> window) {
   const Mark& from = window.front();
   const Mark& now = window.back();
   const double passed = to_seconds(now.when - from.when);
   const std::vector<PhaseRepeats> one = repeats(window);
   if (one.empty() || !flags_agree(now, one)) return std::nullopt;
-  const std::optional<double> turn = turn_between(from.warps, now.warps, passed, one);
+  std::optional<double> turn = turn_between(from.warps, now.warps, passed, one);
   if (!turn) return std::nullopt;
   const double watched = passed / *turn;
-  // Where a turn has phases of several kinds, each window has to have them all.
-  if (watched < 2 && !std::ranges::all_of(one, &PhaseRepeats::even)) return std::nullopt;
+  // Where a turn has phases of several kinds, each half of the window has to have them all, and what it tells is of
+  // whole turns: some kinds take longer than others. In the first ones, groups of warps get out of step.
+  if (!std::ranges::all_of(one, &PhaseRepeats::even)) {
+    if (watched < 2 || from.warps.front().at.phases < kFirstTurns * one.front().period) return std::nullopt;
+    turn = whole_turn(window, one);
+  }
   Ahead ahead{.repeats = turns_ahead(now, one, watched)};
   if (ahead.repeats.empty()) return std::nullopt;
   ahead.turns = ahead.repeats.front().turns;

@@ -7,8 +7,8 @@
 namespace weft {
 
 namespace {
-// Windows are so many marks long at most.
-constexpr std::size_t kLongestWindow = 4;
+// Windows are so many marks long at most: loops of a ring of eight, some thirty phases, fit into one.
+constexpr std::size_t kLongestWindow = 8;
 // Steps between marks, on average, and of many warps, whose average is known better.
 constexpr double kSteps = 4;
 constexpr double kStepsOfMany = 2;
