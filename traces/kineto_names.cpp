@@ -113,9 +113,10 @@ std::optional<DataType> type_in_kernel_name(std::string_view kernel) {
   // ncclKernel_AllReduce_RING_LL_Sum_float(...), ncclDevKernel_AllReduce_Sum_f16_RING_LL(...),
   // ncclSymkDevKernel_AllReduce_RSxLDMC_AGxSTMC_sum_bf16(...).
   kernel = kernel.substr(0, kernel.find('('));
-  const std::size_t sum = std::max(kernel.rfind("_Sum_") + 1, kernel.rfind("_sum_") + 1);
-  if (sum == 0) return std::nullopt;
-  std::string_view rest = kernel.substr(sum + 4);
+  std::size_t sum = kernel.rfind("_Sum_");
+  if (sum == std::string_view::npos) sum = kernel.rfind("_sum_");
+  if (sum == std::string_view::npos) return std::nullopt;
+  std::string_view rest = kernel.substr(sum + 5);
   if (const auto type = collective_type(rest)) return type;
   return collective_type(rest.substr(0, rest.find('_')));
 }
