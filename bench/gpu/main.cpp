@@ -55,6 +55,8 @@ void run_suite(Suite suite, Session& session) {
       return run_drain(session);
     case Suite::machine:
       return run_machine(session);
+    case Suite::cache:
+      return run_cache(session);
     case Suite::pairs:
       return run_pairs(session);
     case Suite::launch:

@@ -31,13 +31,23 @@ def units(document):
 
 
 def drain(document):
-    print("\nshort operations: us by events, from one to the next, gap between kernels, by CUPTI")
+    print("\nshort operations: us by events, from one to the next, the same in a graph,\ngap between kernels, inside, by CUPTI")
     for d in document["drain"]:
         def value(key):
             v = d.get(key)
             return "" if v is None else f"{v['median'] if isinstance(v, dict) else v:8.2f}"
-        print(f"{d['operation']:22}{str(d['aggressor']):18}{d.get('aggressor_written_GBps', 0):8.1f} GB/s"
-              + "".join(f"{value(key):>9}" for key in ("event_us", "period_us", "gap_us", "cupti_us")))
+        print(f"{d['operation']:22}{str(d['aggressor']):26}{d.get('aggressor_written_GBps', 0):8.1f} GB/s"
+              + "".join(f"{value(key):>9}" for key in ("event_us", "period_us", "graph_period_us", "gap_us", "inside_us", "cupti_us")))
+
+
+def cache(document):
+    parts = document.get("cache", {})
+    for r in parts.get("same_lines", []) + parts.get("footprints", []):
+        print(f"{r['operation']:6}{r['bytes'] / 2**20:6.1f} MiB by {r['blocks']} units, {r['readers']:3} on the same lines"
+              f" (clusters of {r['cluster']}, {r['lag_bytes'] >> 10} KiB behind), rotation {r['rotation']}:"
+              f" {r['GBps']:7.0f} GB/s")
+    for r in parts.get("adds", []):
+        print(f"add {r['bytes'] >> 20:3} MiB beside {r['aggressor']}: {r['us']['median']:.2f} us")
 
 
 def main():
@@ -46,6 +56,7 @@ def main():
     print(json.dumps(document["machine"]))
     units(document)
     drain(document)
+    cache(document)
     pairs(document)
     described = sum(1 for v in document["victims"] if v.get("kernels"))
     print(f"\n{len(document['pairs'])} pairs, {len(document['victims'])} victims, {described} described, left out: "

@@ -106,9 +106,14 @@ __global__ void __maxnreg__(kRegistersAsked) move_kernel(AggressorArguments a) {
 #pragma unroll
     for (int j = 0; j < kVectors; ++j) store(a.target + first + at + j * kThreads, x[j]);
     at = at + kChunk < a.slice_vectors ? at + kChunk : 0;
+    if (a.flags != nullptr) __syncthreads();
     bool ends = false;
     if (leads) {
       bytes += kChunk * sizeof(uint4);
+      if (a.flags != nullptr) {
+        __threadfence_system();
+        a.flags[blockIdx.x] = static_cast<unsigned>(bytes);
+      }
       *static_cast<volatile unsigned long long*>(&a.reports[blockIdx.x].bytes_written) = bytes;
       while (now_cycles() - chunk_begin < a.interval_cycles) {
       }
@@ -134,6 +139,8 @@ Kernel kernel_of(const Aggressor& aggressor) {
   switch (aggressor.kind) {
     case AggressorKind::copy:
     case AggressorKind::l2_copy:
+    case AggressorKind::host_write:
+    case AggressorKind::host_read:
       return large ? move_kernel<false, 8, 40> : move_kernel<false, 2, 64>;
     case AggressorKind::reduce:
       return large ? move_kernel<true, 8, 9> : move_kernel<true, 2, 56>;
@@ -162,9 +169,17 @@ void launch_aggressor(const Aggressor& aggressor, const AggressorArguments& argu
   const auto shared = static_cast<std::size_t>(aggressor.shared_memory_bytes);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, aggressor.shared_memory_bytes),
         "dynamic shared memory of an aggressor");
-  kernel<<<static_cast<unsigned>(aggressor.blocks), static_cast<unsigned>(aggressor.threads), shared, stream>>>(
-      arguments);
-  check_launch("aggressor");
+  cudaLaunchAttribute domain{};
+  domain.id = cudaLaunchAttributeMemSyncDomain;
+  domain.val.memSyncDomain = cudaLaunchMemSyncDomainRemote;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(aggressor.blocks));
+  config.blockDim = dim3(static_cast<unsigned>(aggressor.threads));
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  config.attrs = &domain;
+  config.numAttrs = aggressor.own_domain ? 1 : 0;
+  check(cudaLaunchKernelEx(&config, kernel, arguments), "aggressor");
 }
 
 int registers_of(const Aggressor& aggressor) {

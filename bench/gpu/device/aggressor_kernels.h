@@ -24,6 +24,7 @@ struct AggressorArguments {
   const unsigned* stop = nullptr;          // device memory, set from another stream
   BlockReport* reports = nullptr;
   volatile unsigned* running = nullptr;  // host memory: 1 + the block's unit once it runs
+  volatile unsigned* flags = nullptr;    // host memory, one a block; absent: no fences
   const unsigned* ballast = nullptr;     // device memory, 128 words of which nothing is known
 };
 

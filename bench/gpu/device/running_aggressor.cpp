@@ -14,6 +14,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostBlocks = 256;
 constexpr std::size_t kMemoryBytes = std::size_t{512} << 20;
+constexpr std::size_t kHostBytes = std::size_t{64} << 20;
 constexpr std::size_t kBallastWords = 128;
 // At 2 GHz; a probe that was killed or errs leaves the GPU soon.
 constexpr unsigned long long kMostCycles = 6000000000ull;
@@ -23,11 +24,13 @@ constexpr unsigned long long kMostCycles = 6000000000ull;
 AggressorBench::AggressorBench(const Gpu& gpu)
     : gpu_(gpu),
       memory_(kMemoryBytes),
+      host_memory_(kHostBytes),
       reports_(kMostBlocks),
       stop_(1),
       ballast_(kBallastWords),
       running_(kMostBlocks),
       one_(1),
+      flags_(kMostBlocks),
       read_reports_(kMostBlocks),
       counts_(4) {
   one_[0] = 1;
@@ -48,6 +51,10 @@ AggressorArguments AggressorBench::arguments(const Aggressor& a) const {
   out.target = at(0);
   out.source_a = at(tensor);
   out.source_b = at(a.kind == AggressorKind::reduce ? 2 * tensor : tensor);
+  auto* const host = reinterpret_cast<uint4*>(host_memory_.data());
+  if (a.kind == AggressorKind::host_write) out.target = host;
+  if (a.kind == AggressorKind::host_read) out.source_a = host;
+  if (a.fences) out.flags = flags_.data();
   out.slice_vectors = slice / sizeof(uint4);
   if (const auto interval_ns = chunk_interval_ns(a))
     out.interval_cycles = static_cast<unsigned long long>(*interval_ns * clock_MHz_ / 1e3);
@@ -147,7 +154,7 @@ bool AggressorBench::moved_right() const {
   const AggressorArguments a = arguments(aggressor_);
   const auto read = [&](const uint4* from) {
     std::vector<float> to(words);
-    check(cudaMemcpyAsync(to.data(), from, words * sizeof(float), cudaMemcpyDeviceToHost, gpu_.control()), "a chunk");
+    check(cudaMemcpyAsync(to.data(), from, words * sizeof(float), cudaMemcpyDefault, gpu_.control()), "a chunk");
     check(cudaStreamSynchronize(gpu_.control()), "a chunk");
     return to;
   };
@@ -167,6 +174,8 @@ nlohmann::json describe(const Aggressor& a) {
           {"shared_memory_bytes", a.shared_memory_bytes},
           {"buffer_bytes", a.buffer_bytes},
           {"chunk_bytes", a.chunk_bytes},
+          {"fences", a.fences},
+          {"own_domain", a.own_domain},
           {"rate_GBps_asked", a.rate_GBps ? nlohmann::json(*a.rate_GBps) : nlohmann::json()}};
 }
 

@@ -45,9 +45,10 @@ class AggressorBench {
   bool runs_ = false;
   double clock_MHz_ = 0;  // for intervals
   DeviceArray<unsigned char> memory_;
+  PinnedArray<unsigned char> host_memory_;
   DeviceArray<BlockReport> reports_;
   DeviceArray<unsigned> stop_, ballast_;
-  PinnedArray<unsigned> running_, one_;
+  PinnedArray<unsigned> running_, one_, flags_;
   PinnedArray<BlockReport> read_reports_;
   PinnedArray<unsigned long long> counts_;  // bytes and nanoseconds at both ends
   CopyEngines copy_engines_;

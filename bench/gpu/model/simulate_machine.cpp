@@ -6,6 +6,7 @@
 #include <fstream>
 #include <random>
 
+#include "bench/gpu/model/simulate_cache.h"
 #include "cli/system_of.h"
 #include "gpu_model/kernels_in_a_row.h"
 #include "sim/config_file.h"
@@ -187,6 +188,8 @@ int main_of(int argc, char** argv) {
   for (const std::string& set : sets) apply_set(document, set, "--set");
   JsonReader top(document, "configuration");
   const GpuSpec spec = system_of(top).gpu;
+  if (probe.contains("cache") && probe.at("cache").contains("adds")) print_cache(probe, spec);
+  if (!probe.at("memory").contains("bandwidth")) return 0;
   fmt::print("level reads writes blocks  measured simulated GB/s\n");
   for (const Case& c : cases_of(probe)) {
     if (c.blocks < least_blocks) continue;

@@ -79,6 +79,10 @@ const char* to_string(AggressorKind kind) {
       return "l2_copy";
     case AggressorKind::reduce:
       return "reduce";
+    case AggressorKind::host_write:
+      return "host_write";
+    case AggressorKind::host_read:
+      return "host_read";
     case AggressorKind::copy_engine:
       break;
   }
@@ -100,10 +104,26 @@ Aggressor make_aggressor(AggressorKind kind, int blocks, std::optional<double> r
   if (moves(kind)) {
     const bool small = rate_GBps && *rate_GBps / blocks <= kMostOfSmallChunksGBps;
     a.chunk_bytes = small ? kSmallChunkBytes : kLargeChunkBytes;
-    a.buffer_bytes = std::int64_t{kind == AggressorKind::l2_copy ? 16 : 512} << 20;
+    a.buffer_bytes = std::int64_t{kind == AggressorKind::l2_copy ? 16 : uses_host_memory(kind) ? 128 : 512} << 20;
   }
   a.name = name_of(a);
   return a;
+}
+
+Aggressor with_fences(Aggressor a) {
+  a.fences = true;
+  a.name += "_fence";
+  return a;
+}
+
+Aggressor in_own_domain(Aggressor a) {
+  a.own_domain = true;
+  a.name += "_domain";
+  return a;
+}
+
+bool uses_host_memory(AggressorKind kind) {
+  return kind == AggressorKind::host_write || kind == AggressorKind::host_read;
 }
 
 const std::vector<Aggressor>& core_aggressors() {

@@ -13,6 +13,8 @@ enum class AggressorKind {
   copy,        // reads and writes HBM
   l2_copy,     // the same within what the L2 holds
   reduce,      // reads two tensors, adds, writes one, as a step of a ring does
+  host_write,  // reads HBM, writes memory of the host: as a block that writes to another GPU
+  host_read,   // reads memory of the host, writes HBM: as a block that reads from another GPU
   copy_engine  // host memory to device memory and back at once, no blocks
 };
 [[nodiscard]] const char* to_string(AggressorKind kind);
@@ -26,6 +28,8 @@ struct Aggressor {
   std::int64_t buffer_bytes = 0;    // all tensors and all blocks together
   int chunk_bytes = 0;              // that a block writes between two waits
   std::optional<double> rate_GBps;  // bytes that all blocks write a second; absent: as fast as they can
+  bool fences = false;              // for the whole system after each chunk, and a flag in the host's memory
+  bool own_domain = false;          // launched in the remote memory synchronization domain
 };
 
 // Dynamic shared memory of NCCL's blocks: none (its oldest kernels), V100 (2.10), A100 (2.17).
@@ -41,6 +45,10 @@ inline constexpr int kLargeChunkBytes = 64 << 10;
 // "reduce_8_max", "spin_16_42KB".
 [[nodiscard]] Aggressor make_aggressor(AggressorKind kind, int blocks, std::optional<double> rate_GBps,
                                        int shared_memory_bytes = kSharedMemoryA100);
+// The same with fences ("..._fence"), and with a domain of its own ("..._domain").
+[[nodiscard]] Aggressor with_fences(Aggressor aggressor);
+[[nodiscard]] Aggressor in_own_domain(Aggressor aggressor);
+[[nodiscard]] bool uses_host_memory(AggressorKind kind);
 
 // Beside every victim.
 [[nodiscard]] const std::vector<Aggressor>& core_aggressors();

@@ -9,7 +9,8 @@ namespace weft::gpu_probe {
 namespace {
 
 // Short ones first: they are bounded, and the pairs take what is left.
-constexpr std::array kAllSuites{Suite::describe, Suite::units, Suite::drain, Suite::machine, Suite::pairs};
+constexpr std::array kAllSuites{Suite::describe, Suite::units, Suite::drain,
+                                Suite::machine,  Suite::cache, Suite::pairs};
 
 // Expected, on a Hopper GPU; that of the pairs follows from the plan.
 double estimated_s(Suite suite, const Options& options) {
@@ -17,6 +18,7 @@ double estimated_s(Suite suite, const Options& options) {
     case Suite::describe:
       return 45;
     case Suite::launch:
+    case Suite::cache:
       return 15;
     case Suite::units:
       return 20;
@@ -54,6 +56,8 @@ const char* to_string(Suite suite) {
       return "drain";
     case Suite::machine:
       return "machine";
+    case Suite::cache:
+      return "cache";
     case Suite::pairs:
       break;
   }
@@ -66,7 +70,7 @@ std::optional<Options> parse_options(int argc, const char* const* argv, int& exi
   std::string suite = "all", victim, aggressor;
   CLI::App app("Measures on one GPU what a collective's thread blocks do to kernels beside them.");
   app.add_option("--suite", suite, "What to measure")
-      ->check(CLI::IsMember({"pairs", "units", "drain", "machine", "describe", "launch", "all"}))
+      ->check(CLI::IsMember({"pairs", "units", "drain", "machine", "cache", "describe", "launch", "all"}))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->capture_default_str();
   app.add_flag("--list", options.list, "Names of victims and aggressors; needs no GPU");

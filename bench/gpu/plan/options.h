@@ -11,7 +11,7 @@
 
 namespace weft::gpu_probe {
 
-enum class Suite { describe, units, drain, machine, pairs, launch };
+enum class Suite { describe, units, drain, machine, cache, pairs, launch };
 [[nodiscard]] const char* to_string(Suite suite);
 
 struct Options {

@@ -52,7 +52,7 @@ ResultFile::ResultFile(std::filesystem::path path, bool resume) : path_(std::mov
   for (const char* list : kLists) {
     if (!document_.contains(list)) document_[list] = json::array();
   }
-  for (const char* section : {"machine", "memory"}) {
+  for (const char* section : {"machine", "memory", "cache"}) {
     if (!document_.contains(section)) document_[section] = json::object();
   }
 }

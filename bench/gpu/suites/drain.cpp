@@ -22,10 +22,16 @@ struct Operation {
   const char* name;
   bool memset;
   unsigned bytes;  // written
+  Fence fence = Fence::none;
 };
 constexpr Operation kOperations[] = {
-    {"kernel", false, 0},           {"kernel_writes_4KiB", false, 4 << 10}, {"kernel_writes_256KiB", false, 256 << 10},
-    {"memset_4KiB", true, 4 << 10}, {"memset_1MiB", true, 1 << 20},
+    {"kernel", false, 0},
+    {"kernel_writes_4KiB", false, 4 << 10},
+    {"kernel_writes_256KiB", false, 256 << 10},
+    {"kernel_fence_device", false, 4 << 10, Fence::device},
+    {"kernel_fence_system", false, 4 << 10, Fence::system},
+    {"memset_4KiB", true, 4 << 10},
+    {"memset_1MiB", true, 1 << 20},
 };
 
 // Absent: the operation alone.
@@ -38,6 +44,13 @@ std::vector<std::optional<Aggressor>> aggressors() {
   out.push_back(make_aggressor(l2_copy, 16, 100));
   out.push_back(make_aggressor(l2_copy, 16, {}));
   out.push_back(make_aggressor(copy_engine, 0, {}));
+  for (const AggressorKind kind : {host_write, host_read}) {
+    for (const double rate : {5.0, 10.0, 20.0}) out.push_back(make_aggressor(kind, 8, rate));
+    for (const int blocks : {1, 2, 8, 16}) out.push_back(make_aggressor(kind, blocks, {}));
+    out.push_back(with_fences(make_aggressor(kind, 8, {})));
+    for (const int blocks : {2, 8, 16}) out.push_back(in_own_domain(make_aggressor(kind, blocks, {})));
+  }
+  for (const int blocks : {8, 16}) out.push_back(with_fences(make_aggressor(copy, blocks, {})));
   return out;
 }
 
@@ -52,9 +65,21 @@ class DrainSuite {
         stamps_(kChain),
         read_stamps_(kChain) {
     // Code is loaded before any aggressor runs.
-    for (const Operation& operation : kOperations) launch(operation, nullptr);
+    for (const Operation& operation : kOperations) {
+      launch(operation, nullptr);
+      graphs_.push_back(captured(gpu_.compute(), [&] { chain(operation); }));
+      if (graphs_.back() != nullptr) check(cudaGraphLaunch(graphs_.back(), gpu_.compute()), "cudaGraphLaunch");
+    }
     check(cudaStreamSynchronize(gpu_.compute()), "warming up");
   }
+
+  ~DrainSuite() {
+    for (cudaGraphExec_t graph : graphs_) {
+      if (graph != nullptr) static_cast<void>(cudaGraphExecDestroy(graph));
+    }
+  }
+  DrainSuite(const DrainSuite&) = delete;
+  DrainSuite& operator=(const DrainSuite&) = delete;
 
   void run(const char* field, KernelRecorder* recorder) {
     for (const auto& aggressor : aggressors()) {
@@ -107,10 +132,13 @@ class DrainSuite {
     item["event_us"] = summarize(timer_.time(kChain, stream, [&] { launch(operation, nullptr); }));
     delay(300000, stream);
     // One after another without events: the time from one operation to the next.
-    auto chain = timer_.time(1, stream, [&] {
-      for (int i = 0; i < kChain; ++i) launch(operation, nullptr);
-    });
-    item["period_us"] = chain[0] / kChain;
+    item["period_us"] = timer_.time(1, stream, [&] { chain(operation); })[0] / kChain;
+    // The same from one graph: nothing is fetched from the host in between.
+    if (const auto graph = graphs_[static_cast<std::size_t>(&operation - kOperations)]; graph != nullptr) {
+      delay(300000, stream);
+      const auto launch_graph = [&] { check(cudaGraphLaunch(graph, stream), "cudaGraphLaunch"); };
+      item["graph_period_us"] = timer_.time(1, stream, launch_graph)[0] / kChain;
+    }
     if (!operation.memset) {
       delay(300000, stream);
       for (int i = 0; i < kChain; ++i) launch(operation, stamps_.data() + i);
@@ -145,6 +173,10 @@ class DrainSuite {
     return json::object();
   }
 
+  void chain(const Operation& operation) {
+    for (int i = 0; i < kChain; ++i) launch(operation, nullptr);
+  }
+
   void launch(const Operation& operation, Stamps* stamps) {
     if (operation.memset) {
       check(cudaMemsetAsync(data_.data(), 0, operation.bytes, gpu_.compute()), "cudaMemsetAsync");
@@ -153,6 +185,7 @@ class DrainSuite {
     SmallKernel kernel;
     kernel.bytes_written = operation.bytes;
     kernel.data = data_.data();
+    kernel.fence = operation.fence;
     kernel.stamps = stamps;
     launch_small_kernel(kernel, gpu_.compute());
   }
@@ -164,6 +197,7 @@ class DrainSuite {
   DeviceArray<unsigned char> data_;
   DeviceArray<Stamps> stamps_;
   PinnedArray<Stamps> read_stamps_;
+  std::vector<cudaGraphExec_t> graphs_;  // of each operation; null: none could be made
 };
 
 }  // namespace

@@ -15,6 +15,8 @@ __global__ void small_kernel(SmallKernel k) {
   auto* const vectors = static_cast<uint4*>(k.data);
   for (unsigned at = threadIdx.x; at < k.bytes_written / sizeof(uint4); at += kThreads)
     vectors[at] = uint4{at, at, at, at};
+  if (k.fence == Fence::device) __threadfence();
+  if (k.fence == Fence::system) __threadfence_system();
   if (k.stamps != nullptr && threadIdx.x == 0) *k.stamps = {begin_ns, now_ns()};
 }
 

@@ -8,11 +8,14 @@ struct Stamps {
   unsigned long long begin_ns = 0, end_ns = 0;
 };
 
+enum class Fence { none, device, system };
+
 struct SmallKernel {
   unsigned long long cycles = 4000;  // about 2 us
   unsigned bytes_written = 0;        // to `data` at the end, by all threads
   void* data = nullptr;
-  Stamps* stamps = nullptr;  // null: the kernel writes nothing of its own
+  Fence fence = Fence::none;  // by each thread, after that
+  Stamps* stamps = nullptr;   // null: the kernel writes nothing of its own
 };
 
 // One block of 256 threads.

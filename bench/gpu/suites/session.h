@@ -25,6 +25,7 @@ void run_describe(Session& session);
 void run_units(Session& session);
 void run_drain(Session& session);
 void run_machine(Session& session);
+void run_cache(Session& session);
 void run_pairs(Session& session);
 void run_launch(Session& session);
 

@@ -8,9 +8,7 @@
 #include "bench/gpu/device/small_kernels.h"
 
 namespace weft::gpu_probe {
-namespace {
 
-// What `launch` would launch, as one graph; null where a library does not allow it.
 cudaGraphExec_t captured(cudaStream_t stream, const std::function<void()>& launch) {
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   bool launched = true;
@@ -29,8 +27,6 @@ cudaGraphExec_t captured(cudaStream_t stream, const std::function<void()>& launc
   if (executable == nullptr) static_cast<void>(cudaGetLastError());
   return executable;
 }
-
-}  // namespace
 
 VictimRun::~VictimRun() {
   for (cudaGraphExec_t graph : graphs_) static_cast<void>(cudaGraphExecDestroy(graph));

@@ -36,6 +36,9 @@ class VictimRun {
   unsigned copies_, turn_ = 0;
 };
 
+// What `launch` would launch, as one graph; null where a library does not allow it.
+[[nodiscard]] cudaGraphExec_t captured(cudaStream_t stream, const std::function<void()>& launch);
+
 // Events around each timing, made once: making them while kernels run may wait for these.
 class Timer {
  public:

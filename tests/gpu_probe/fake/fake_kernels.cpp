@@ -3,6 +3,7 @@
 
 #include "bench/gpu/device/aggressor_kernels.h"
 #include "bench/gpu/device/small_kernels.h"
+#include "bench/gpu/suites/cache_kernels.h"
 #include "bench/gpu/suites/drain_kernels.h"
 #include "bench/gpu/suites/host_kernels.h"
 #include "bench/gpu/suites/machine_kernels.h"
@@ -93,6 +94,7 @@ void launch_mix(int, int, const MixArguments& m, int blocks, int, cudaStream_t) 
   for (int b = 0; b < blocks; ++b) m.units[b] = static_cast<unsigned>(b);
   work(100000);
 }
+void launch_regions(const RegionArguments&, int, int, cudaStream_t) { work(100000); }
 void launch_pieces(bool, float4*, unsigned, unsigned, int, float*, cudaStream_t) { work(100000); }
 void launch_lines(bool, int, uint4*, std::size_t, int, unsigned*, cudaStream_t) { work(100000); }
 void launch_host_chase(const unsigned*, int steps, unsigned long long* out, cudaStream_t) {

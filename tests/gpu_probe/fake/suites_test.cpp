@@ -40,6 +40,7 @@ class GpuProbeSuites : public testing::Test {
       if (suite == Suite::units) run_units(session);
       if (suite == Suite::drain) run_drain(session);
       if (suite == Suite::machine) run_machine(session);
+      if (suite == Suite::cache) run_cache(session);
       if (suite == Suite::launch) run_launch(session);
     }
     results.save();
@@ -106,7 +107,7 @@ TEST_F(GpuProbeSuites, UnitsTellHowManyBlocksFitAtOnce) {
 
 TEST_F(GpuProbeSuites, DrainTimesEachOperationBesideEachAggressor) {
   const json out = measure({"--suite", "drain"});
-  EXPECT_EQ(out["drain"].size(), 5u * 14);
+  EXPECT_EQ(out["drain"].size(), 7u * 38);
   for (const json& item : out["drain"]) {
     EXPECT_EQ(item.at("event_us").at("n"), 50);
     if (item.at("operation") == "kernel") {
@@ -125,6 +126,25 @@ TEST_F(GpuProbeSuites, MachineHasAllItsParts) {
   for (const json& item : memory["mixes"]) {
     EXPECT_EQ(item.value("units", json::array()).size(),
               item.at("cluster") > 1 ? item.at("blocks").get<std::size_t>() : 0);
+  }
+}
+
+TEST_F(GpuProbeSuites, CacheHasAllItsParts) {
+  const json cache = measure({"--suite", "cache"})["cache"];
+  for (const json& item : cache.at("same_lines")) {
+    EXPECT_EQ(item.at("blocks").get<int>() % item.at("readers").get<int>(), 0);
+    EXPECT_EQ(item.at("blocks").get<int>() % item.at("cluster").get<int>(), 0);
+  }
+  std::set<std::string> operations;
+  for (const json& item : cache.at("footprints")) {
+    operations.insert(item.at("operation"));
+    EXPECT_GT(item.at("GBps"), 0);
+  }
+  EXPECT_EQ(operations, (std::set<std::string>{"read", "write"}));
+  EXPECT_EQ(cache.at("passed_on").size(), 2u * 3 * 12);
+  for (const json& item : cache.at("adds")) {
+    EXPECT_GT(item.at("us").at("median"), 0);
+    EXPECT_EQ(item.contains("aggressor_written_GBps"), !item.at("aggressor").is_null());
   }
 }
 

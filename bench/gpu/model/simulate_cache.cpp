@@ -1,0 +1,78 @@
+#include "bench/gpu/model/simulate_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "gpu_model/kernels_in_a_row.h"
+
+namespace weft {
+namespace {
+
+constexpr std::uint64_t kBase = std::uint64_t{1} << 28;
+constexpr std::uint64_t kLoadBytes = 1024 * 16;  // what a block of 1024 threads loads at a time
+constexpr std::uint32_t kLoadsAtATime = 4;
+
+void print(const std::string& what, double measured, double simulated, const char* unit) {
+  fmt::print("{:<44} {:9.2f} {:9.2f} {} {:+6.1f} %\n", what, measured, simulated, unit,
+             100 * (simulated / measured - 1));
+  std::fflush(stdout);
+}
+
+// Blocks that take a unit each go over regions of `bytes` in all, each region for `readers` of them. Blocks that go on
+// take any unit, where the probe's keep theirs.
+double regions_GBps(const GpuSpec& spec, std::uint64_t bytes, std::uint32_t blocks, std::uint32_t readers, bool writes) {
+  KernelDemand demand;
+  const std::uint32_t groups = blocks / readers;
+  const std::uint64_t region = std::max<std::uint64_t>(bytes / groups / kLoadBytes, 1) * kLoadBytes;
+  const auto repeats = static_cast<std::uint32_t>(std::clamp<std::uint64_t>((std::uint64_t{1} << 20) / region, 2, 16));
+  demand.shape.grid = {blocks * repeats, 1, 1};
+  demand.shape.block = {1024, 1, 1};
+  demand.shape.registers_per_thread = 32;
+  demand.shape.shared_memory_bytes = 200 << 10;
+  demand.iterations = static_cast<std::uint32_t>(region / kLoadBytes);
+  demand.stages = kLoadsAtATime;
+  (writes ? demand.writes : demand.reads).push_back({.base = kBase, .bytes_per_block = region, .modulo = groups});
+  const double moved = static_cast<double>(region) * blocks * repeats;
+  return moved / to_seconds(time_of_last(spec, {demand, demand})) * 1e-9;
+}
+
+// An elementwise kernel with two tensors read and one written, one behind others like it.
+double add_us(const GpuSpec& spec, std::uint64_t bytes) {
+  constexpr std::uint64_t kPart = 2048;  // of 128 threads
+  KernelDemand demand;
+  const auto blocks = static_cast<std::uint32_t>(bytes / 3 / kPart);
+  demand.shape.grid = {blocks, 1, 1};
+  demand.shape.block = {128, 1, 1};
+  demand.shape.registers_per_thread = 32;
+  for (std::uint32_t t = 0; t < 3; ++t)
+    (t < 2 ? demand.reads : demand.writes).push_back({.base = kBase + t * (bytes / 3 + 4096), .bytes_per_block = kPart});
+  return 1e6 * to_seconds(time_of_last(spec, std::vector<KernelDemand>(6, demand)));
+}
+
+}  // namespace
+
+void print_cache(const Json& probe, const GpuSpec& spec) {
+  const Json& cache = probe.at("cache");
+  for (const Json& item : cache.at("same_lines")) {
+    if (item.at("cluster") != 1 || item.at("lag_bytes") != 0) continue;
+    const std::uint32_t readers = item.at("readers");
+    print(fmt::format("{} units on the same lines", readers), item.at("GBps"),
+          regions_GBps(spec, item.at("bytes"), item.at("blocks"), readers, false), "GB/s");
+  }
+  for (const Json& item : cache.at("footprints")) {
+    if (item.at("rotation") == 0U) continue;
+    const bool writes = item.value("operation", "read") == "write";
+    print(fmt::format("{:.1f} MiB {}, {} on", item.at("bytes").get<double>() / (1 << 20), writes ? "written" : "read",
+                      item.at("rotation").get<int>()),
+          item.at("GBps"), regions_GBps(spec, item.at("bytes"), item.at("blocks"), 1, writes), "GB/s");
+  }
+  for (const Json& item : cache.at("adds")) {
+    if (!item.at("aggressor").is_null()) continue;
+    print(fmt::format("add of {} MiB", item.at("bytes").get<std::uint64_t>() >> 20), item.at("us").at("median"),
+          add_us(spec, item.at("bytes")), "us");
+  }
+}
+
+}  // namespace weft
