@@ -88,6 +88,7 @@ void l2_fields(Fields& f, L2Spec& l2) {
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
   f.count("far_latency_cycles", l2.far_latency_cycles, 0, 1 << 20);
   f.flag("far_copies", l2.far_copies, Presence::optional);
+  f.flag("coalesces_reads", l2.coalesces_reads, Presence::optional);
   f.refuse_unless(!l2.far_copies || l2.slices % 2 == 0, "far_copies",
                   "expected an even number of slices, got an odd one");
   f.count("atomic_bytes_per_cycle", l2.atomic_bytes_per_cycle, 1, 1 << 16, Presence::optional);
@@ -137,6 +138,7 @@ void all_fields(Fields& f, GpuSpec& gpu) {
       gpu.gpc_units.clear();
     }
   }
+  f.count("gpc_bytes_per_cycle", gpu.gpc_bytes_per_cycle, 0, 1000000, Presence::optional);
   f.count("max_cluster_blocks", gpu.max_cluster_blocks, 1, 1024, Presence::optional);
   f.refuse_unless(gpu.gpcs <= gpu.compute_units, "gpcs",
                   fmt::format("expected at most the {} compute units, got {}", gpu.compute_units, gpu.gpcs));

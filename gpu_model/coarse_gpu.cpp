@@ -31,6 +31,7 @@ GpuSpec coarse(const GpuSpec& gpu, std::uint32_t grain) {
   ComputeUnitSpec& unit = coarse.compute_unit;
   unit.max_outstanding_lines = divided(unit.max_outstanding_lines, grain);
   unit.max_outstanding_stores = divided(unit.max_outstanding_stores, grain);
+  if (coarse.gpc_bytes_per_cycle > 0) coarse.gpc_bytes_per_cycle = divided(coarse.gpc_bytes_per_cycle, grain);
   unit.l2_bytes_per_cycle = divided(unit.l2_bytes_per_cycle, grain);
   if (unit.store_bytes_per_cycle > 0) unit.store_bytes_per_cycle = divided(unit.store_bytes_per_cycle, grain);
   coarse.l2.tlb.unit_page /= grain;

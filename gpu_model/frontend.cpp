@@ -91,6 +91,10 @@ bool Frontend::follows_in_graph(OpId op) const {
          before.iteration == next.iteration;
 }
 
+bool Frontend::goes_on_in_graph(OpId op) const {
+  return op.value + 1 < program_->ops.size() && follows_in_graph(OpId{op.value + 1});
+}
+
 SubCycle Frontend::delay_before(std::size_t op) const {
   const ProgramOp& next = program_->ops[op];
   if (follows_in_graph(OpId{static_cast<std::uint32_t>(op)})) return 0;

@@ -71,6 +71,8 @@ class Frontend {
 
   // It came to the device together with the op before it, in one graph.
   [[nodiscard]] bool follows_in_graph(OpId op) const;
+  // The op behind it did.
+  [[nodiscard]] bool goes_on_in_graph(OpId op) const;
 
   // The op has reached the device. True when nothing else holds it back.
   bool arrived(OpId op);

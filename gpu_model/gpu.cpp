@@ -54,6 +54,10 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   const SubCycle line_time = cycles(static_cast<double>(kLineBytes) / unit.l2_bytes_per_cycle);
   const std::uint32_t store_rate =
       unit.store_bytes_per_cycle > 0 ? unit.store_bytes_per_cycle : unit.l2_bytes_per_cycle;
+  if (spec.gpc_bytes_per_cycle > 0) {
+    gpc_ports_.line_time = cycles(static_cast<double>(kLineBytes) / spec.gpc_bytes_per_cycle);
+    gpc_ports_.free.resize(spec.gpcs);
+  }
   const SubCycle store_time = cycles(static_cast<double>(kLineBytes) / store_rate);
   const WarpSchedulers schedulers(unit.schedulers, unit.policy);
   for (std::uint32_t u = 0; u < spec.compute_units; ++u) {

@@ -136,8 +136,8 @@ class Gpu final : public Chip {
   bool place_block(std::uint32_t kernel, std::uint32_t unit, const Block* left = nullptr);
   void end_block(std::uint32_t block);
   void end_kernel_if_drained(std::uint32_t kernel);
-  [[nodiscard]] bool is_fenced(std::uint32_t unit) const;  // its stores: those of engines and NICs are not
-  void fenced_stores_done(std::uint32_t count, SubCycle when);
+  [[nodiscard]] bool is_fenced(std::uint32_t unit) const;  // what it sends: what engines and NICs do is not
+  void fenced_accesses_done(std::uint32_t count, SubCycle when);
   void account_unit(std::uint32_t unit);
 
   // gpu_residents.cpp: blocks that stay beside all operations; their numbers follow those of operations
@@ -268,13 +268,13 @@ class Gpu final : public Chip {
   std::vector<Packet> packets_;
   Acknowledgements acknowledgements_;
   std::vector<OpId> ready_;
-  std::vector<std::uint32_t> pushing_;   // kernels that push sums
-  std::vector<std::uint32_t> flushing_;  // kernels at their end that wait for stores to other GPUs, in order
-  std::uint64_t remote_stores_ = 0, remote_loads_ = 0;                       // issued so far, in lines
-  std::uint64_t fenced_stores_ = 0, fenced_done_ = 0, remote_left_out_ = 0;  // the former: of compute units
-  std::uint32_t control_due_ = 0;                                            // events of the host and of operations
-  std::uint32_t starting_ = 0;  // operations that nothing holds back, and that have not started
+  std::vector<std::uint32_t> pushing_, flushing_;       // kernels that push sums; that wait for a fence at their end
+  std::uint64_t remote_stores_ = 0, remote_loads_ = 0;  // issued so far, in lines
+  std::uint64_t fenced_ = 0, fenced_done_ = 0, remote_left_out_ = 0;  // the former: of compute units
+  // Events of the host and of operations; operations that nothing holds back, and that have not started.
+  std::uint32_t control_due_ = 0, starting_ = 0;
   UnitOrder order_;
+  GpcPorts gpc_ports_;
   std::uint32_t agents_placed_ = 0, launches_ = 0;
   std::uint32_t collectives_ = 0;  // and kernels that push: started or about to be, until they end
   Time collective_notice_;         // at least this long from being ready to the first message

@@ -270,14 +270,17 @@ void Gpu::end_kernel_if_drained(std::uint32_t slot) {
   KernelLedger& ledger = ledgers_[kernel.op.value];
   (kernel.pushed != nullptr ? ledger.held_by_links : ledger.stall) +=
       static_cast<double>(drained - kernel.last_block_end);
-  // The flush at its end is a fence for all stores of units that are under way on the GPU, unless communication has a
-  // memory synchronization domain of its own (CUDA programming guide, Memory Synchronization Domains).
-  const bool flushes = spec_.sync_domains == 1 && kernel.script == nullptr && !work_.private_parts.links;
-  if (!flushes || fenced_done_ == fenced_stores_) {
+  // The flush at its end is a fence of the whole system: it waits for all that units have under way to other GPUs,
+  // unless communication has a memory synchronization domain of its own (CUDA programming guide, Memory Synchronization
+  // Domains). Measured with blocks that use the host's memory (docs/validation.md, "What a kernel's end waits for"):
+  // loads hold it up as stores do, and within a CUDA graph nothing does.
+  const bool flushes = spec_.sync_domains == 1 && kernel.script == nullptr && !work_.private_parts.links &&
+                       !frontend_.goes_on_in_graph(kernel.op);
+  if (!flushes || fenced_done_ == fenced_) {
     push_control(drained + lasts_of(kernel.op), GpuEvent{.kind = EventKind::op_ends, .agent = slot});
     return;
   }
-  kernel.flushes = fenced_stores_;
+  kernel.flushes = fenced_;
   kernel.last_acknowledge = drained;
   flushing_.push_back(slot);
 }

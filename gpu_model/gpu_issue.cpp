@@ -171,9 +171,10 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
     if (!is_load) {
       event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
       remote_stores_ += count;
-      if (is_fenced(unit_index)) fenced_stores_ += count;
+      if (is_fenced(unit_index)) fenced_ += count;
     } else {
       remote_loads_ += count;
+      if (!multicast && is_fenced(unit_index)) fenced_ += count;
     }
     crossing = unit.to_links;
     by_port = !unit.at_link_port;

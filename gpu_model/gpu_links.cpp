@@ -89,12 +89,13 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
       SubCycle arrives = now() + unit.from_links;
       if (!unit.at_link_port) arrives = unit.in_free = std::max(arrives, unit.in_free + unit.port_line_time);
       push(arrives, GpuEvent{.kind = EventKind::response, .agent = packet.agent});
+      if (is_fenced(agents_[packet.agent].unit)) fenced_accesses_done(1, arrives);
       return;
     }
     case PacketKind::acknowledge:
       give_credit(packet, bundle, now());
       stores_done(packet.agent, packet.count, now() + units_[agents_[packet.agent].unit].from_links);
-      if (is_fenced(agents_[packet.agent].unit)) fenced_stores_done(packet.count, now());
+      if (is_fenced(agents_[packet.agent].unit)) fenced_accesses_done(packet.count, now());
       return;
     case PacketKind::multicast_sum:
     case PacketKind::partial_sum:
@@ -218,9 +219,8 @@ bool Gpu::is_fenced(std::uint32_t unit) const {
   return unit < spec_.compute_units || (private_units_ > 0 && unit >= private_units_);
 }
 
-// Which stores an acknowledgement is for is not told apart: the fence is over when as many are done as were issued
-// before it.
-void Gpu::fenced_stores_done(std::uint32_t count, SubCycle when) {
+// Which accesses an answer is for is not told apart: the fence is over when as many are done as were issued before it.
+void Gpu::fenced_accesses_done(std::uint32_t count, SubCycle when) {
   fenced_done_ += count;
   while (!flushing_.empty() && running_[flushing_.front()].flushes <= fenced_done_) {
     const RunningKernel& kernel = running_[flushing_.front()];

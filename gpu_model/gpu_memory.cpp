@@ -43,7 +43,10 @@ void Gpu::respond(const GpuEvent& event, const L2Cache::Access& access, EventKin
   const RunningKernel& kernel = running_[agent.kernel];
   Unit& unit = units_[agent.unit];
   count_communication(access, event.lines, kernel.communication);
-  const SubCycle comes = access.done + response_latency_;
+  SubCycle comes = access.done + response_latency_;
+  if (gpc_ports_.line_time > 0 && agent.unit < order_.gpc_of.size()) {
+    comes += gpc_ports_.wait(order_.gpc_of[agent.unit], event.lines, now());
+  }
   const SubCycle port_time = unit.port_line_time * event.lines * (1 + event.copies());
   if (kernel.communication) {
     unit.in_ahead.add(comes, unit.in_free, port_time);

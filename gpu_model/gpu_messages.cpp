@@ -45,7 +45,7 @@ void Gpu::on_chunk_sum_at_l2(const Packet& packet, std::uint16_t bundle) {
   give_credit(packet, bundle, access.started);
   const SubCycle told = access.done + units_[agents_[packet.agent].unit].from_links;
   stores_done(packet.agent, 1, told);
-  if (is_fenced(agents_[packet.agent].unit)) fenced_stores_done(1, told);
+  if (is_fenced(agents_[packet.agent].unit)) fenced_accesses_done(1, told);
 }
 
 }  // namespace weft

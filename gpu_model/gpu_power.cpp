@@ -18,7 +18,8 @@ GpuPower::GpuPower(const PowerSpec& spec, const Gpu& gpu)
                   gpu.barrier_latency_,
                   gpu.units_.front().load_request_time,
                   gpu.units_.front().port_line_time,
-                  gpu.units_.front().port_store_time},
+                  gpu.units_.front().port_store_time,
+                  gpu.gpc_ports_.line_time},
       window_end_(tick_at_or_after(gpu.clock_.to_subcycles(spec.window))) {}
 
 bool GpuPower::is_unit(const Gpu& gpu, std::uint32_t unit) {
@@ -67,6 +68,7 @@ void GpuPower::set_clock(Gpu& gpu, Stretch stretch) {
     unit.port_line_time = stretch(full_clock_.unit_line);
     unit.port_store_time = stretch(full_clock_.unit_store);
   }
+  gpu.gpc_ports_.line_time = stretch(full_clock_.gpc_line);
   gpu.l2_.set_stretch(stretch);
 }
 

@@ -28,7 +28,7 @@ class GpuPower {
   // In the domain of the units' clock, at the full one.
   struct ClockedTimes {
     SubCycle request_latency, response_latency, poll_wait, l1_latency, l1_line, barrier, unit_request, unit_line,
-        unit_store;
+        unit_store, gpc_line;
   };
   static bool is_unit(const Gpu& gpu, std::uint32_t unit);  // else an engine
   [[nodiscard]] PoweredWork work(const Gpu& gpu) const;

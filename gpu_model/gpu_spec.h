@@ -65,6 +65,7 @@ struct L2Spec {
   // half of the slices. 0: one partition.
   std::uint32_t far_latency_cycles = 0;
   bool far_copies = false;                    // each half keeps copies of the other half's lines that its units read
+  bool coalesces_reads = false;               // requests for a line that another one waits for are served with it
   std::uint32_t atomic_bytes_per_cycle = 32;  // of one slice's atomic unit
   TlbSpec tlb{};                              // beside the L2
 };
@@ -172,7 +173,8 @@ struct GpuSpec {
   // Units of each GPC, where they are known; else empty. Yield makes them uneven, and pairs of units (TPCs) that are
   // left over are GPCs of their own: too small for clusters of more than two, and filled first.
   std::vector<std::uint32_t> gpc_units;
-  std::uint32_t max_cluster_blocks = 1;  // 1: no clusters of blocks
+  std::uint32_t gpc_bytes_per_cycle = 0;  // that come into a GPC from L2; 0: not known, no bound
+  std::uint32_t max_cluster_blocks = 1;   // 1: no clusters of blocks
   Frequency clock;
   ComputeUnitSpec compute_unit;
   L2Spec l2;

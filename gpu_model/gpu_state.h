@@ -1,6 +1,7 @@
 // What a GPU keeps while it runs: events, warps, blocks, kernels.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -158,7 +159,7 @@ struct RunningKernel {
   SubCycle last_acknowledge = 0;
   SubCycle last_block_end = 0;
   SubCycle left_out_before = 0;  // of the GPU's time, until it started
-  std::uint64_t flushes = 0;     // its end waits until so many stores to other GPUs are acknowledged
+  std::uint64_t flushes = 0;     // its end waits until so many lines to and from other GPUs are done
   std::uint32_t sequence = 0;    // number of the launch: tells kernels apart in L1
 
   [[nodiscard]] bool has_to_place() const { return next_block < launched; }
@@ -215,6 +216,18 @@ struct UnitOrder {
   std::vector<std::uint32_t> gpc_units;       // first unit of each GPC, and the end
   std::vector<std::uint32_t> gpc_of;          // by compute unit
   std::vector<std::uint32_t> of_cluster;      // being placed
+};
+// Where what comes from L2 passes into the GPCs.
+struct GpcPorts {
+  SubCycle line_time = 0;      // 0: they have none
+  std::vector<SubCycle> free;  // by GPC
+
+  // What lines wait for that are asked for now. They count then: those that come late, from HBM, hold nobody up.
+  SubCycle wait(std::uint32_t gpc, std::uint32_t lines, SubCycle now) {
+    const SubCycle held = std::max<SubCycle>(free[gpc] - now, 0);
+    free[gpc] = now + held + line_time * lines;
+    return held;
+  }
 };
 struct Flag {
   std::uint32_t count = 0;

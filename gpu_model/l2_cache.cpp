@@ -36,6 +36,7 @@ L2Cache::L2Cache(const L2Spec& spec, const HbmSpec& hbm, Frequency clock)
       far_latency_(cycles(std::int64_t{spec.far_latency_cycles})),
       lines_of_slice_(static_cast<std::uint32_t>(lines_of_slice(spec, hbm))),
       far_copies_(spec.far_copies),
+      coalesces_(spec.coalesces_reads),
       channel_shift_(
           hbm.channels > spec.slices ? static_cast<std::uint32_t>(std::countr_zero(hbm.channels / spec.slices)) : 0),
       channel_mask_((1U << channel_shift_) - 1),
@@ -143,6 +144,7 @@ void L2Cache::write_back(L2Tags::Way way, Place at, SubCycle now) {
 void L2Cache::rest() {
   std::fill(slices_.begin(), slices_.end(), Slice{});
   std::fill(fills_.begin(), fills_.end(), Fill{});
+  std::fill(waiting_.begin(), waiting_.end(), Waiting{});
   statistics_ = {};
   lost_.clear();
   communication_write_back_bytes_ = 0;
@@ -155,10 +157,17 @@ L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing
   for (std::uint32_t from = 0; from < lines.count;) {
     const Place at = place(lines.first + from);
     const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
-    if (keeps_copies(lines.communication) && is_far(at, lines)) {
-      read_far(at, lines, from, to, now + from * spacing, spacing, access);
-    } else {
-      read_chunk(at, lines, from, to, now + from * spacing, spacing, access);
+    const SubCycle arrival = now + from * spacing;
+    const bool far = keeps_copies(lines.communication) && is_far(at, lines);
+    const Place asked = far ? copy_of(at) : at;
+    const bool may_join = coalesces_ && !lines.communication;  // a collective's blocks have lines of their own
+    if (!may_join || !joins(asked, lines, from, to, arrival, spacing, access)) {
+      if (far) {
+        read_far(at, lines, from, to, arrival, spacing, access);
+      } else {
+        read_chunk(at, lines, from, to, arrival, spacing, access);
+      }
+      if (may_join) await(asked, lines, from, to);
     }
     from = to;
   }

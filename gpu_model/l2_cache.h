@@ -164,6 +164,18 @@ class L2Cache {
         (at.line >> kChunkShift >> channel_shift_) * slices_of_channel_ + slice_in_channel_[at.slice];
     return chunk << kChunkShift | (at.line & (kChunkLines - 1));
   }
+  // Requests for lines of a chunk that wait for their slice: the slice is through with them at `ready`.
+  struct Waiting {
+    SubCycle ready = 0;
+    std::uint32_t chunk = ~std::uint32_t{0};  // of the slice
+    std::uint32_t lines = 0;                  // a mask
+  };
+  static constexpr std::uint32_t kWaitingEntries = 128;  // of a slice, direct-mapped: who is not found asks again
+  // Requests for whole lines [from, to) that another one waits for are served with it. Else those at `at`, in the slice
+  // that the asking half reads, are waited for from now on once `await` says so.
+  bool joins(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival, SubCycle spacing,
+             Access& access);
+  void await(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to);
   // Serves the lines [from, to) of `lines`, which lie in the chunk at `at`.
   void read_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                   SubCycle spacing, Access& access);
@@ -242,6 +254,7 @@ class L2Cache {
   SubCycle far_latency_;
   std::uint32_t lines_of_slice_;  // a multiple of a chunk's
   bool far_copies_;
+  bool coalesces_;
   std::uint32_t channel_shift_;  // log2 of the channels of a slice
   std::uint32_t channel_mask_;
   std::uint32_t slices_of_channel_;  // 1 where a slice has several
@@ -256,6 +269,7 @@ class L2Cache {
   std::vector<std::uint32_t> rotation_;  // breaks up strides that would camp on one slice
   std::vector<Slice> slices_;
   std::vector<Fill> fills_;
+  std::vector<Waiting> waiting_;  // of a slice kWaitingEntries, once a kernel reads
   L2Tags tags_;
   Hbm hbm_;
   std::optional<L2Tags> own_tags_;  // communication's

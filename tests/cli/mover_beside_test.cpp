@@ -105,8 +105,12 @@ TEST(Mover, WhatIsBookedToAPartGoesWithAPrivateOne) {
   EXPECT_NEAR(measure(config, {unit_blocks(kUnits, 10)}).kernel_us, 10, 0.3);
 }
 
-TEST(Mover, TheFenceAtAKernelsEndWaitsForStoresToOtherGpus) {
+// By sender's stores or by receiver's loads.
+class FenceAtAKernelsEnd : public ::testing::TestWithParam<bool> {};
+
+TEST_P(FenceAtAKernelsEnd, WaitsForWhatIsUnderWayToOtherGpus) {
   RunConfig config = all_reduce("compute_units", "ring");
+  config.system.collectives.ring.receiver_reads = GetParam();
   config.collective.channels = 8;
   const std::vector<KernelDemand> small{unit_blocks(1, 22)};  // ends while data moves
   config.system.gpu.sync_domains = 4;
@@ -123,7 +127,17 @@ TEST(Mover, TheFenceAtAKernelsEndWaitsForStoresToOtherGpus) {
   // While the collective waits for a late rank, nothing is under way.
   config.private_parts = {};
   EXPECT_NEAR(measure(config, {unit_blocks(1, 100)}, microseconds(400)).kernel_us, 100, 0.1);
+  // Another kernel of the same graph comes behind it; the last one of the graph has the fence.
+  config.host.cuda_graph = true;
+  EXPECT_NEAR(measure(config, {unit_blocks(1, 22), unit_blocks(1, 1)}).kernel_us, alone, 0.01);
+  double most = 0;
+  for (const double us : {24.0, 25.0, 26.0})
+    most = std::max(most, measure(config, {unit_blocks(1, us)}).kernel_us - us);
+  EXPECT_GT(most, 0.5);  // whatever is under way when it ends
 }
+
+INSTANTIATE_TEST_SUITE_P(Mover, FenceAtAKernelsEnd, ::testing::Bool(),
+                         [](const auto& test) { return test.param ? "Loads" : "Stores"; });
 
 // What a NIC reads and sends is under way long after units have stored it.
 TEST(Mover, AKernelsEndDoesNotWaitForTheNic) {

@@ -187,7 +187,7 @@ TEST_F(Sampled, ANodeStandsForTwoWhereSomeCollectivesNeedAllOfIt) {
     const Json sampled = run(config, std::string("--fidelity sampled") + pxn);
     EXPECT_THAT(sampled.at("notes").dump(), HasSubstr("2 GPUs stand for all 4"));
     expect_near(sampled, cycle, "/iteration/time_s", 0.02);
-    expect_near(sampled, cycle, "/iteration/backward_s", 0.04);  // 104 us, of 636
+    expect_near(sampled, cycle, "/iteration/backward_s", 0.06);  // 105 us, of 636: 5 us less
   }
 }
 

@@ -109,5 +109,25 @@ TEST(GpuFormula, WritesOfMoreThanTheL2RunAtTheMemorysRate) {
   EXPECT_LE(taken, expected * 1.05);
 }
 
+TEST(GpuFormula, WhatComesIntoAGpcHasABound) {
+  GpuSpec spec = small_gpu();
+  spec.gpcs = 2;  // of two units each
+  spec.l2.bytes = 1 << 20;
+  KernelDemand demand = grid_of(256);
+  demand.iterations = 4;
+  demand.stages = 4;
+  demand.reads = {{.base = 1 << 20, .bytes_per_block = 1 << 14, .modulo = 4}};  // 64 KiB, of the L2 soon
+  const double bytes = 256 * 16384.0;
+  const double by_units = bytes / (4 * 64);  // cycles; the slices give as much
+  EXPECT_LE(cycles_alone(spec, demand), by_units * 1.2);
+  spec.gpc_bytes_per_cycle = 40;
+  const double by_gpcs = bytes / (2 * 40);
+  EXPECT_GE(cycles_alone(spec, demand), by_gpcs * 0.99);
+  EXPECT_LE(cycles_alone(spec, demand), by_gpcs * 1.05);
+  spec.gpcs = 1;
+  EXPECT_GE(cycles_alone(spec, demand), 2 * by_gpcs * 0.99);
+  EXPECT_LE(cycles_alone(spec, demand), 2 * by_gpcs * 1.05);
+}
+
 }  // namespace
 }  // namespace weft

@@ -148,6 +148,33 @@ TEST(L2Cache, TheFarHalfOfTheChipCostsMore) {
   }
 }
 
+TEST(L2Cache, RequestsForLinesThatOthersWaitForAreServedWithThem) {
+  for (const bool coalesces : {false, true}) {
+    GpuSpec gpu = small_gpu();
+    gpu.l2.bytes = 64 << 10;
+    gpu.l2.coalesces_reads = coalesces;
+    L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
+    const L2Cache::Lines chunk{.first = 0, .count = 4};
+    LineAddress other = 4;
+    while (l2.place(other).slice != l2.place(0).slice) other += 4;
+    const L2Cache::Lines next{.first = other, .count = 4};
+    l2.read(next, n(0));
+    const auto missed = l2.read(chunk, n(1));
+    EXPECT_EQ(l2.read({.first = 1, .count = 2}, n(2)).done, missed.done);  // on its way
+    // Four lines take eight cycles.
+    EXPECT_EQ(l2.read(chunk, n(1000)).done, n(1008));
+    EXPECT_EQ(l2.read(chunk, n(1002)).done, n(coalesces ? 1008 : 1016));
+    EXPECT_EQ(l2.read({.first = 2}, n(1003)).done, n(coalesces ? 1008 : 1018));
+    EXPECT_EQ(l2.read(next, n(1004)).done, n(coalesces ? 1016 : 1026));
+    // Of parts of lines nothing is known.
+    EXPECT_EQ(l2.read({.first = 2, .first_sectors = 1, .last_sectors = 1}, n(1005)).done,
+              n(coalesces ? 1016 : 1026) + n(1) / 2);
+    EXPECT_EQ(l2.read(chunk, n(2000)).done, n(2008));  // nobody waits any more
+    l2.rest();
+    EXPECT_EQ(l2.read(chunk, n(0)).done, n(8));
+  }
+}
+
 // A line that lives in the half of slices 2 and 3, read from the other one.
 class L2CacheWithCopies : public testing::Test {
  protected:

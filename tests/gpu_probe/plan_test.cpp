@@ -133,7 +133,7 @@ TEST(GpuProbeOptions, LaunchesAloneOnlyIfAsked) {
 TEST(GpuProbeOptions, DryRunTellsTimes) {
   const auto options = parse({"--dry-run"});
   ASSERT_TRUE(options);
-  EXPECT_EQ(options->suites.size(), 5u);
+  EXPECT_EQ(options->suites.size(), 6u);
   EXPECT_NE(dry_run_text(*options).find("pairs: about"), std::string::npos);
   EXPECT_NE(list_text().find("aggressor copy_16_100GBps"), std::string::npos);
 }

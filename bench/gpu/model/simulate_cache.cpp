@@ -22,7 +22,8 @@ void print(const std::string& what, double measured, double simulated, const cha
 
 // Blocks that take a unit each go over regions of `bytes` in all, each region for `readers` of them. Blocks that go on
 // take any unit, where the probe's keep theirs.
-double regions_GBps(const GpuSpec& spec, std::uint64_t bytes, std::uint32_t blocks, std::uint32_t readers, bool writes) {
+double regions_GBps(const GpuSpec& spec, std::uint64_t bytes, std::uint32_t blocks, std::uint32_t readers,
+                    bool writes) {
   KernelDemand demand;
   const std::uint32_t groups = blocks / readers;
   const std::uint64_t region = std::max<std::uint64_t>(bytes / groups / kLoadBytes, 1) * kLoadBytes;
@@ -47,7 +48,8 @@ double add_us(const GpuSpec& spec, std::uint64_t bytes) {
   demand.shape.block = {128, 1, 1};
   demand.shape.registers_per_thread = 32;
   for (std::uint32_t t = 0; t < 3; ++t)
-    (t < 2 ? demand.reads : demand.writes).push_back({.base = kBase + t * (bytes / 3 + 4096), .bytes_per_block = kPart});
+    (t < 2 ? demand.reads : demand.writes)
+        .push_back({.base = kBase + t * (bytes / 3 + 4096), .bytes_per_block = kPart});
   return 1e6 * to_seconds(time_of_last(spec, std::vector<KernelDemand>(6, demand)));
 }
 
