@@ -88,9 +88,9 @@ void l2_fields(Fields& f, L2Spec& l2) {
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
   f.count("far_latency_cycles", l2.far_latency_cycles, 0, 1 << 20);
   f.flag("far_copies", l2.far_copies, Presence::optional);
-  f.flag("coalesces_reads", l2.coalesces_reads, Presence::optional);
   f.refuse_unless(!l2.far_copies || l2.slices % 2 == 0, "far_copies",
                   "expected an even number of slices, got an odd one");
+  f.flag("coalesces_reads", l2.coalesces_reads, Presence::optional);
   f.count("atomic_bytes_per_cycle", l2.atomic_bytes_per_cycle, 1, 1 << 16, Presence::optional);
   f.object(
       "tlb", [&](auto& tlb) { tlb_fields(tlb, l2.tlb); }, Presence::optional);
