@@ -163,7 +163,7 @@ struct PrivateParts {
   bool compute_units = false;
   bool cache = false;
   bool hbm = false;
-  bool links = false;  // its stores to other GPUs are no business of a kernel's fence
+  bool links = false;  // what it has under way to other GPUs is no business of a kernel's fence
 };
 
 struct GpuSpec {
@@ -180,8 +180,8 @@ struct GpuSpec {
   L2Spec l2;
   HbmSpec hbm;
   LaunchSpec launch;
-  // Memory synchronization domains: with one, the fence at a kernel's end waits for communication's stores to other
-  // GPUs too; with more, the library runs in one of its own. 0: not known, as with several.
+  // Memory synchronization domains: with one, the fence at a kernel's end waits for communication's loads from other
+  // GPUs and stores to them, too; with more, the library runs in one of its own. 0: not known, as with several.
   std::uint32_t sync_domains = 0;
   Bandwidth host_link;                // PCIe or C2C, each way
   std::optional<PowerSpec> power;     // none: the clock stays

@@ -53,7 +53,7 @@ struct KernelLedger {
   double stall = 0;          // for memory: nothing of the block in a pipe
   double held_by_pipe = 0;   // for rounds of communication there
   double slow_clock = 0;     // for a clock below the full one, in pipes
-  double held_by_links = 0;  // at the kernel's end, for communication's stores to other GPUs
+  double held_by_links = 0;  // at the kernel's end, for what communication has under way to others
   bool displaced = false;    // a block of a collective kept one from a unit
 };
 
