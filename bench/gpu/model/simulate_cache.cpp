@@ -65,7 +65,7 @@ void print_cache(const Json& probe, const GpuSpec& spec) {
   }
   for (const Json& item : cache.at("footprints")) {
     if (item.at("rotation") == 0U) continue;
-    const bool writes = item.value("operation", "read") == "write";
+    const bool writes = item.at("operation") == "write";
     print(fmt::format("{:.1f} MiB {}, {} on", item.at("bytes").get<double>() / (1 << 20), writes ? "written" : "read",
                       item.at("rotation").get<int>()),
           item.at("GBps"), regions_GBps(spec, item.at("bytes"), item.at("blocks"), 1, writes), "GB/s");

@@ -189,7 +189,7 @@ int main_of(int argc, char** argv) {
   JsonReader top(document, "configuration");
   const GpuSpec spec = system_of(top).gpu;
   if (probe.contains("cache") && probe.at("cache").contains("adds")) print_cache(probe, spec);
-  if (!probe.at("memory").contains("bandwidth")) return 0;
+  if (!probe.at("memory").contains("bandwidth")) return 0;  // suite `machine` was not run
   fmt::print("level reads writes blocks  measured simulated GB/s\n");
   for (const Case& c : cases_of(probe)) {
     if (c.blocks < least_blocks) continue;

@@ -170,14 +170,8 @@ class CacheSuite {
 }  // namespace
 
 void run_cache(Session& session) {
-  json cache = *session.results.section("cache");
   CacheSuite suite(session);
-  const auto part = [&](const char* name, const std::function<json()>& measure) {
-    if (cache.contains(name) || session.is_over()) return;
-    cache[name] = measure();
-    session.results.set("cache", cache);
-    session.results.save();
-  };
+  const auto part = [&](const char* name, const auto& measure) { measure_part(session, "cache", name, measure); };
   part("same_lines", [&] { return suite.same_lines(); });
   part("footprints", [&] { return suite.footprints(); });
   part("passed_on", [&] { return suite.passed_on(); });

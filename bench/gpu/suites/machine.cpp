@@ -210,15 +210,8 @@ class MachineSuite {
 }  // namespace
 
 void run_machine(Session& session) {
-  json memory = *session.results.section("memory");
   MachineSuite suite(session);
-  // By parts, so that an interrupted run keeps those it has.
-  const auto part = [&](const char* name, const std::function<json()>& measure) {
-    if (memory.contains(name) || session.is_over()) return;
-    memory[name] = measure();
-    session.results.set("memory", memory);
-    session.results.save();
-  };
+  const auto part = [&](const char* name, const auto& measure) { measure_part(session, "memory", name, measure); };
   part("launch", [&] { return launch_costs(session.gpu); });
   part("bandwidth", [&] { return suite.bandwidth(); });
   part("line_latency", [&] { return suite.line_latency(); });

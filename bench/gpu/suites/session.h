@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <functional>
 
 #include "bench/gpu/device/gpu.h"
 #include "bench/gpu/plan/options.h"
@@ -20,6 +21,16 @@ struct Session {
   // No time for another measurement, or somebody wants it to end.
   [[nodiscard]] bool is_over() const { return interrupted != 0 || std::chrono::steady_clock::now() >= deadline; }
 };
+
+// A section of the results by parts, so that an interrupted run keeps those it has.
+inline void measure_part(Session& session, const char* section, const char* part,
+                         const std::function<nlohmann::json()>& measure) {
+  nlohmann::json parts = *session.results.section(section);
+  if (parts.contains(part) || session.is_over()) return;
+  parts[part] = measure();
+  session.results.set(section, parts);
+  session.results.save();
+}
 
 void run_describe(Session& session);
 void run_units(Session& session);
