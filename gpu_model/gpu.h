@@ -68,10 +68,10 @@ class Gpu final : public Chip {
   void leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time, Told told);
   void leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks, Told told);
   [[nodiscard]] double told_share(double hbm_bytes) const;  // the end of such work, which the L2 is told
-  [[nodiscard]] PhaseRepeats repeats(std::uint32_t agent, std::uint64_t most) const;
-  // Between two windows: the agent goes on by `turns` of them, being where it is in the phase that it comes to. With
-  // `elsewhere`, the L2 is given what they touch.
-  void leave_out_turns(std::uint32_t agent, PhaseRepeats& repeats, std::uint64_t turns,
+  [[nodiscard]] PhaseRepeats repeats(std::uint32_t agent, Turn turn, std::uint64_t most) const;
+  // Between two windows: the agent goes on by `turns` of them, which take `time`, being where it is in the phase that
+  // it comes to. With `elsewhere`, the L2 is given what they touch.
+  void leave_out_turns(std::uint32_t agent, PhaseRepeats& repeats, std::uint64_t turns, SubCycle time,
                        const TouchElsewhere& elsewhere);
   // In what was left out, the flag has counted so much further, and who waits for it does so for as much more.
   void count_left_out(std::uint32_t flag, std::uint32_t by);

@@ -11,7 +11,7 @@ namespace weft {
 void Gpu::enter_phase(std::uint32_t index) {
   Agent& agent = agents_[index];
   const Phase& phase = agent.phase;
-  agent.entered = now();
+  agent.entered = now() + skipped_.at;
   agent.rounds = phase.rounds;
   agent.stages = phase.stages;
   agent.load_count = phase.load_count;

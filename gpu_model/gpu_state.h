@@ -107,7 +107,7 @@ struct alignas(64) Agent {
   // The rest.
   SubCycle last_acknowledge = 0;
   SubCycle begins = 0;             // the phase, at the earliest
-  SubCycle entered = 0;            // it: whether it then waited or not
+  SubCycle entered = 0;            // it, with what was left out: whether it then waited or not
   std::uint64_t block_number = 0;  // in the grid
   std::uint32_t block = 0;         // in blocks_
   std::uint32_t phase_index = 0;

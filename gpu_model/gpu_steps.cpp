@@ -28,11 +28,11 @@ bool Gpu::collectives_move() const {
          std::ranges::any_of(agents_, [&](const Agent& a) { return is_one(running_[a.kernel]) && a.loads_out > 0; });
 }
 
-PhaseRepeats Gpu::repeats(std::uint32_t agent, std::uint64_t most) const {
-  return find_repeats(agents_[agent].phase, *agents_[agent].cursor, most);
+PhaseRepeats Gpu::repeats(std::uint32_t agent, Turn turn, std::uint64_t most) const {
+  return find_repeats(agents_[agent].phase, *agents_[agent].cursor, turn, most);
 }
 
-void Gpu::leave_out_turns(std::uint32_t index, PhaseRepeats& repeats, std::uint64_t turns,
+void Gpu::leave_out_turns(std::uint32_t index, PhaseRepeats& repeats, std::uint64_t turns, SubCycle time,
                           const TouchElsewhere& elsewhere) {
   Agent& agent = agents_[index];
   const auto touch_lines = [&](const LineStream& stream, bool stored) {
@@ -64,6 +64,7 @@ void Gpu::leave_out_turns(std::uint32_t index, PhaseRepeats& repeats, std::uint6
     }
   }
   agent.phase_index += static_cast<std::uint32_t>(turns * repeats.period);
+  agent.entered += time;
   agent.phase.wait_count = waits_left;  // those before have counted
   agent.phase.delay = delay;
   if (agent.load_stream < agent.load_count) agent.load = agent.phase.loads[agent.load_stream];

@@ -49,12 +49,26 @@ bool can_be_left_out(const Phase& phase) {
   return true;
 }
 
-// Of all that was seen, in phases; or 0.
-std::uint32_t period_of(const std::vector<std::uint64_t>& seen) {
-  for (std::uint32_t p = 1; p <= kLongestTurn && 2 * p <= seen.size(); ++p) {
-    if (std::equal(seen.begin() + p, seen.end(), seen.begin())) return p;
+// In phases, of the first `length` that were seen; or 0.
+std::uint32_t period_of(const std::vector<std::uint64_t>& seen, std::size_t length) {
+  const auto end = seen.begin() + static_cast<std::ptrdiff_t>(length);
+  for (std::uint32_t p = 1; p <= kLongestTurn && 2 * p <= length; ++p) {
+    if (std::equal(seen.begin() + p, end, seen.begin())) return p;
   }
   return 0;
+}
+
+// Of the longest beginning that is alike: not all that was seen need be.
+std::uint32_t loop_of(const std::vector<std::uint64_t>& seen) {
+  std::uint32_t period = 0;
+  for (std::size_t length = seen.size(); length >= 2 && period == 0; length /= 2) period = period_of(seen, length);
+  return period;
+}
+
+std::uint32_t step_of(const std::vector<std::uint64_t>& seen) {
+  std::uint32_t period = 0;
+  for (std::size_t length = 2; length <= seen.size() && period == 0; length += 2) period = period_of(seen, length);
+  return period;
 }
 
 void note_counts(const Phase& phase, PhaseRepeats& repeats) {
@@ -103,7 +117,7 @@ std::uint64_t work_of(const Phase& phase) {
   return hash;
 }
 
-PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, std::uint64_t most) {
+PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, Turn turn, std::uint64_t most) {
   PhaseRepeats repeats;
   std::unique_ptr<PhaseCursor> ahead = cursor.clone();
   Phase found;
@@ -117,11 +131,7 @@ PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, std::ui
     first.push_back(found);
     seen.push_back(all_of(found));
   }
-  // Not all of what was looked at need be alike: the longest beginning that is.
-  std::uint32_t period = 0;
-  for (std::size_t length = seen.size(); length >= 2 && period == 0; length /= 2) {
-    period = period_of({seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(length)});
-  }
+  const std::uint32_t period = turn == Turn::loop ? loop_of(seen) : step_of(seen);
   if (period == 0 || work_of(phase) != work_of(first[period - 1])) return repeats;
   std::uint64_t alike = period;
   while (alike < seen.size() && seen[alike] == seen[alike % period]) ++alike;

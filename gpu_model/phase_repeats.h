@@ -37,7 +37,10 @@ struct PhaseRepeats {
 // A hash of what a phase does once it has begun: all but addresses and what flags count to.
 [[nodiscard]] std::uint64_t work_of(const Phase& phase);
 
+// Of loops with runs of like steps in them (a ring: steps that sum, then steps that pass on), which is the turn.
+enum class Turn : std::uint8_t { loop, step };
+
 // Of the group of warps in `phase`, whose next phases come from `cursor`; `most` turns are looked at.
-[[nodiscard]] PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, std::uint64_t most);
+[[nodiscard]] PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, Turn turn, std::uint64_t most);
 
 }  // namespace weft

@@ -1,5 +1,6 @@
 // What comes next when all goes on as it did, and leaving that out.
 #include <algorithm>
+#include <boost/container_hash/hash.hpp>
 #include <cmath>
 #include <unordered_map>
 
@@ -19,6 +20,8 @@ constexpr double kMostWindows = 64;
 constexpr double kShareAtOnce = 1.0 / 16;
 // Turns of several kinds of phases that pass before others are watched.
 constexpr double kFirstTurns = 2;
+// Phases between two times that steps are looked for whose pace is known.
+constexpr double kBetweenKnown = 0.5;
 // Parts in which the L2 is told of them and of collectives in turn.
 constexpr int kParts = 8;
 // Of a time that is to be whole waves of a kernel, so many are tried: as near as possible to whole turns of
@@ -43,6 +46,13 @@ double whole_waves(double time, double wave, double turn) {
     if (off < kNearEnough) break;
   }
   return best;
+}
+
+// What all groups of warps repeat.
+std::uint64_t all_of(const std::vector<PhaseRepeats>& repeats) {
+  std::size_t all = 0;
+  for (const PhaseRepeats& one : repeats) boost::hash_combine(all, one.kind);
+  return all;
 }
 
 std::uint64_t flag_of(std::uint32_t gpu, std::uint32_t flag) { return std::uint64_t{gpu} << 32U | flag; }
@@ -97,27 +107,30 @@ double SteadySteps::whole_turn(std::span<const Mark> window, const std::vector<P
   return (to_seconds(window.back().when) - began) / turns;
 }
 
-std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(std::span<const Mark> window) {
+std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(std::span<const Mark> window, Turn turn, Pace pace) {
   const Mark& from = window.front();
   const Mark& now = window.back();
   const double passed = to_seconds(now.when - from.when);
-  const std::vector<PhaseRepeats> one = repeats(window);
+  const std::vector<PhaseRepeats> one = repeats(window, turn);
   if (one.empty() || !flags_agree(now, one)) return std::nullopt;
-  std::optional<double> turn = turn_between(from.warps, now.warps, passed, one);
-  if (!turn) return std::nullopt;
-  const double watched = passed / *turn;
+  const std::optional<double> found = turn_between(from.warps, now.warps, passed, one);
+  if (!found) return std::nullopt;
+  const double watched = passed / *found;
+  pace.turn = *found;
   // Where a turn has phases of several kinds, each half of the window has to have them all, and what it tells is of
   // whole turns: some kinds take longer than others. In the first ones, groups of warps get out of step.
-  if (!std::ranges::all_of(one, &PhaseRepeats::even)) {
+  const bool even = std::ranges::all_of(one, &PhaseRepeats::even);
+  if (!even) {
     if (watched < 2 || from.warps.front().at.phases < kFirstTurns * one.front().period) return std::nullopt;
-    turn = whole_turn(window, one);
+    pace.turn = whole_turn(window, one);
   }
-  Ahead ahead{.repeats = turns_ahead(now, one, watched)};
+  Ahead ahead{.repeats = turns_ahead(now, one, turn, most_ * watched), .pace = pace};
+  if (!ahead.repeats.empty()) ahead.turns = ahead.repeats.front().turns;
+  ahead.rest = even && static_cast<double>(ahead.turns) < std::floor(most_ * watched);
+  if (ahead.rest && now.kernels.empty()) paces_.insert_or_assign(all_of(one), pace);  // the run comes again
   if (ahead.repeats.empty()) return std::nullopt;
-  ahead.turns = ahead.repeats.front().turns;
-  if (static_cast<double>(ahead.turns) < watched) return std::nullopt;
-  ahead.turn = *turn;
-  ahead.time = static_cast<double>(ahead.turns) * ahead.turn;
+  if (turn == Turn::loop && static_cast<double>(ahead.turns) < watched) return std::nullopt;
+  ahead.time = static_cast<double>(ahead.turns) * ahead.pace.turn;
   return ahead;
 }
 
@@ -132,15 +145,15 @@ bool SteadySteps::fit(const Mark& from, const Mark& now, bool waves, Ahead& ahea
   const double wave = kernels_.longest_wave();
   const bool all = wave == 0 && !ahead.repeats.empty() && time >= ahead.time;
   if (wave > 0) {
-    time = whole_waves(time, wave, ahead.turn);
-  } else if (ahead.turn > 0 && !all) {
-    time = std::floor(time / ahead.turn) * ahead.turn;
+    time = whole_waves(time, wave, ahead.pace.turn);
+  } else if (ahead.pace.turn > 0 && !all) {
+    time = std::floor(time / ahead.pace.turn) * ahead.pace.turn;
   }
   if (time < window / 2) return false;
   ahead.time = time;
   if (ahead.repeats.empty()) return true;
   if (all) return ahead.turns > 0;
-  ahead.turns = static_cast<std::uint64_t>(std::llround(time / ahead.turn));
+  ahead.turns = static_cast<std::uint64_t>(std::llround(time / ahead.pace.turn));
   for (PhaseRepeats& repeats : ahead.repeats) repeats.cursor = nullptr;  // it stands elsewhere
   return ahead.turns > 0;
 }
@@ -151,7 +164,7 @@ double SteadySteps::settle(const Ahead& ahead) {
   const std::uint64_t kind = ahead.repeats.front().kind;
   if (kind != left_out_.kind) left_out_ = {.kind = kind};
   left_out_.turns += static_cast<double>(ahead.turns);
-  const double time = std::max(ahead.time / 2, left_out_.turns * ahead.turn - left_out_.time);
+  const double time = std::max(ahead.time / 2, left_out_.turns * ahead.pace.turn - left_out_.time);
   left_out_.time += time;
   return time;
 }
@@ -169,45 +182,73 @@ void SteadySteps::go_on(const Mark& now, Ahead& ahead, double from, double to, T
     const std::uint64_t some = first ? turns_at(to) - turns_at(from) : ahead.turns;
     if (some == 0) continue;
     if (some < ahead.turns) ahead.repeats[i].cursor = nullptr;  // it stands behind all of them
-    machine_->gpu(warps.gpu).leave_out_turns(warps.at.agent, ahead.repeats[i], some,
-                                             first ? elsewhere : TouchElsewhere());
+    Gpu& gpu = machine_->gpu(warps.gpu);
+    const double seconds = ahead.time * static_cast<double>(some) / static_cast<double>(ahead.turns);
+    gpu.leave_out_turns(warps.at.agent, ahead.repeats[i], some, gpu.clock().to_subcycles(nanoseconds(seconds * 1e9)),
+                        first ? elsewhere : TouchElsewhere());
     ahead.remote_lines += some * ahead.repeats[i].remote_lines;
   }
 }
 
-bool SteadySteps::leave_out(std::span<const Mark> window, double scatter, bool waves, const TouchElsewhere& elsewhere) {
+std::optional<Turn> SteadySteps::leave_out(std::span<const Mark> window, double scatter, bool waves,
+                                           const TouchElsewhere& elsewhere) {
   const Mark& from = window.front();
   const Mark& now = window.back();
-  const bool step = phases(from, now) > 0;
+  const bool step = phases(now) > phases(from);
   // What warps have handed to NICs, and links hold, goes on while they wait.
-  if (!step && collectives_move()) return false;
-  std::optional<Ahead> ahead = step ? collectives_ahead(window) : Ahead();
-  if (!ahead || !fit(from, now, waves, *ahead)) return false;
+  if (!step && collectives_move()) return std::nullopt;
+  const double hbm_bytes = (now.hbm_bytes - from.hbm_bytes) / to_seconds(now.when - from.when);
+  const Pace pace{.scatter = scatter, .hbm_bytes = hbm_bytes};
+  std::optional<Ahead> ahead = step ? collectives_ahead(window, Turn::loop, pace) : Ahead{.repeats = {}, .pace = pace};
+  if (!ahead && now.kernels.empty()) ahead = collectives_ahead(window, Turn::step, pace);
+  if (!ahead || !fit(from, now, waves, *ahead)) return std::nullopt;
   if (now.kernels.empty()) ahead->time = settle(*ahead);
+  leave_out(now, *ahead, elsewhere);
+  if (ahead->rest && now.kernels.empty()) return Turn::step;
+  const auto as_first = [&](const PhaseRepeats& repeats) { return repeats.period == ahead->repeats.front().period; };
+  const bool alike = std::ranges::all_of(ahead->repeats, as_first);
+  most_ = std::min((now.kernels.empty() && alike ? kGrowthAlone : kGrowth) * most_, kAllWindows);
+  return Turn::loop;
+}
+
+bool SteadySteps::leave_out_known(const Mark& now, const TouchElsewhere& elsewhere) {
+  if (paces_.empty() || !now.kernels.empty()) return false;
+  const double at = phases(now);
+  if (at < next_known_) return false;
+  next_known_ = at + kBetweenKnown;
+  const std::vector<PhaseRepeats> one = repeats({&now, 1}, Turn::step);
+  const auto known = paces_.find(all_of(one));
+  if (known == paces_.end()) return false;
+  Ahead ahead{.repeats = turns_ahead(now, one, Turn::step, kAllWindows), .pace = known->second};
+  if (ahead.repeats.empty()) return false;
+  ahead.turns = ahead.repeats.front().turns;
+  ahead.time = static_cast<double>(ahead.turns) * ahead.pace.turn;
+  if (ahead.time > to_seconds(machine_->timed_left())) return false;
+  ahead.time = settle(ahead);
+  leave_out(now, ahead, elsewhere);
+  return true;
+}
+
+void SteadySteps::leave_out(const Mark& now, Ahead& ahead, const TouchElsewhere& elsewhere) {
   // Long before the end of what moves much, the L2 is not told of it. That moves as much as the end does.
-  const double in_window = (now.hbm_bytes - from.hbm_bytes) / to_seconds(now.when - from.when);
-  const double told = machine_->gpu(0).told_share(in_window * ahead->time);
-  if (told < 1) go_on(now, *ahead, 0, 1 - told, Told::nothing, {});
+  const double told = machine_->gpu(0).told_share(ahead.pace.hbm_bytes * ahead.time);
+  if (told < 1) go_on(now, ahead, 0, 1 - told, Told::nothing, {});
   std::vector<GpuProgress> before;
   for (std::uint32_t g = 0; g < machine_->gpus(); ++g) before.push_back(machine_->gpu(g).skipped());
   const int parts = now.kernels.empty() ? 1 : kParts;
   for (int part = 0; part < parts; ++part) {
     const auto share = [&](int p) { return p == parts ? 1.0 : 1 - told + told * p / parts; };
-    go_on(now, *ahead, share(part), share(part + 1), Told::all, elsewhere);
+    go_on(now, ahead, share(part), share(part + 1), Told::all, elsewhere);
   }
   for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
     Gpu& gpu = machine_->gpu(g);
-    gpu.add_left_out(gpu.skipped().since(before[g]).times(1 / told - 1), g == 0 ? ahead->remote_lines : 0);
+    gpu.add_left_out(gpu.skipped().since(before[g]).times(1 / told - 1), g == 0 ? ahead.remote_lines : 0);
   }
-  for_each_count(now, ahead->repeats, [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by) {
-    machine_->gpu(gpu).count_left_out(flag, static_cast<std::uint32_t>(ahead->turns * by));
+  for_each_count(now, ahead.repeats, [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by) {
+    machine_->gpu(gpu).count_left_out(flag, static_cast<std::uint32_t>(ahead.turns * by));
   });
-  machine_->leave_out(ahead->time);
-  uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(scatter * ahead->time * 1e9));
-  const auto as_first = [&](const PhaseRepeats& repeats) { return repeats.period == ahead->repeats.front().period; };
-  const bool alike = std::ranges::all_of(ahead->repeats, as_first);
-  most_ = std::min((now.kernels.empty() && alike ? kGrowthAlone : kGrowth) * most_, kAllWindows);
-  return true;
+  machine_->leave_out(ahead.time);
+  uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(ahead.pace.scatter * ahead.time * 1e9));
 }
 
 }  // namespace weft

@@ -3,14 +3,16 @@
 #include <algorithm>
 #include <boost/container_hash/hash.hpp>
 #include <cmath>
-#include <limits>
-#include <map>
+#include <functional>
+#include <utility>
 
 namespace weft {
 
 namespace {
-// Between two looks, memory transactions of the first GPU for each of its groups of warps: some rounds.
-constexpr std::int64_t kBetweenLooks = 512;
+// Between two looks, memory transactions of the first GPU for each of its groups of warps: some rounds, and a window in
+// which their pace is measured.
+constexpr std::int64_t kBetweenLooks = 64;
+constexpr std::int64_t kWindow = 512;
 // Phases of one kind in which the pace is measured; then it is known.
 constexpr std::uint32_t kSamples = 3;
 
@@ -35,20 +37,54 @@ bool SteadyCollectives::all_in_long_phases(Mark& mark) const {
 }
 
 std::uint64_t SteadyCollectives::company_of(const Mark& mark) {
-  std::map<std::uint64_t, std::uint32_t> kinds;
-  for (const Warps& warps : mark.warps) ++kinds[warps.at.kind];
-  return boost::hash_range(kinds.begin(), kinds.end());
+  std::size_t company = 0;
+  for (const Warps& warps : mark.warps) boost::hash_combine(company, warps.at.kind);
+  return company;
 }
 
 SteadyCollectives::Rates SteadyCollectives::rates(const Mark& from, const Mark& to) {
-  Rates done;
-  std::unordered_map<std::uint64_t, double> groups;
+  Rates rates;
   for (std::size_t i = 0; i < to.warps.size(); ++i) {
-    done[to.warps[i].at.kind] += to.warps[i].at.done - from.warps[i].at.done;
-    ++groups[to.warps[i].at.kind];
+    rates.push_back((to.warps[i].at.done - from.warps[i].at.done) / nanoseconds_of(to.when - from.when));
   }
-  for (auto& [kind, rate] : done) rate /= groups[kind] * nanoseconds_of(to.when - from.when);
-  return done;
+  return rates;
+}
+
+// Some groups of warps go by fuller links than others. But a window is some rounds long, and by chance a group is
+// through with more or fewer: each has the mean of its kind, and so much of what it differs by as is more than two
+// windows do.
+SteadyCollectives::Rates SteadyCollectives::settled(const Mark& mark, const Rates& before, const Rates& last,
+                                                    double& scatter) {
+  struct Kind {
+    double groups = 0, before = 0, last = 0;
+    double noise = 0, spread = 0;  // squares
+  };
+  std::unordered_map<std::uint64_t, Kind> kinds;
+  const auto kind_of = [&](std::size_t i) -> Kind& { return kinds[mark.warps[i].at.kind]; };
+  const auto rate = [&](std::size_t i) { return (before[i] + last[i]) / 2; };
+  const auto mean = [](const Kind& kind) { return (kind.before + kind.last) / (2 * kind.groups); };
+  for (std::size_t i = 0; i < mark.warps.size(); ++i) {
+    Kind& kind = kind_of(i);
+    kind.groups += 1;
+    kind.before += before[i];
+    kind.last += last[i];
+    kind.noise += (last[i] - before[i]) * (last[i] - before[i]) / 4;
+  }
+  for (std::size_t i = 0; i < mark.warps.size(); ++i) {
+    Kind& kind = kind_of(i);
+    kind.spread += (rate(i) - mean(kind)) * (rate(i) - mean(kind));
+  }
+  scatter = 0;
+  for (const auto& [name, kind] : kinds) {
+    scatter = std::max(scatter, std::abs(kind.last - kind.before) / (kind.last + kind.before));
+  }
+  Rates rates;
+  for (std::size_t i = 0; i < mark.warps.size(); ++i) {
+    const Kind& kind = kind_of(i);
+    const double own = kind.spread > kind.noise ? 1 - kind.noise / kind.spread : 0;
+    rates.push_back(mean(kind) + own * (rate(i) - mean(kind)));
+  }
+  return rates;
 }
 
 // True: two windows in the same phases agree.
@@ -59,17 +95,12 @@ bool SteadyCollectives::measure(const Mark& mark, Pace& pace) {
   if (!marks_.empty() && !std::ranges::equal(marks_.back().warps, mark.warps, same_phase)) marks_.clear();
   marks_.push_back(mark);
   if (marks_.size() < 3) return false;
-  const Rates before = rates(marks_[0], marks_[1]);
-  const Rates now = rates(marks_[1], marks_[2]);
   double scatter = 0;
-  for (const auto& [kind, rate] : now) {
-    const double sum = rate + before.at(kind);
-    if (rate <= 0) scatter = 1;
-    scatter = std::max(scatter, std::abs(rate - before.at(kind)) / sum);
-  }
+  const Rates all = settled(mark, rates(marks_[0], marks_[1]), rates(marks_[1], marks_[2]), scatter);
   marks_.erase(marks_.begin());
-  if (2 * scatter > WaveSkip::kSettled) return false;
-  for (const auto& [kind, rate] : now) pace.sum[kind] += (rate + before.at(kind)) / 2;
+  if (2 * scatter > WaveSkip::kSettled || std::ranges::min(all) <= 0) return false;
+  pace.sum.resize(all.size());
+  std::ranges::transform(pace.sum, all, pace.sum.begin(), std::plus());
   pace.scatter += scatter;
   ++pace.samples;
   return true;
@@ -79,31 +110,34 @@ void SteadyCollectives::look(Time now) {
   steps_.look(now, [this](const LineStream& stream, const L2Cache::Lines& lines, bool stored) {
     if (machine_->folded_gpus() > 0 && machine_->gpus() == 1) touch_elsewhere(0, stream, lines, stored);
   });
-  if (machine_->gpu(0).statistics().memory_transactions < next_look_) return;
+  const std::int64_t transactions = machine_->gpu(0).statistics().memory_transactions;
+  if (transactions < next_look_) return;
   Mark mark{now, {}};
-  const bool long_phases = all_in_long_phases(mark);
-  const auto groups = std::ranges::count(mark.warps, 0U, &Warps::gpu);
-  next_look_ = machine_->gpu(0).statistics().memory_transactions + kBetweenLooks * std::max<std::int64_t>(groups, 1);
-  if (!long_phases) {
+  if (all_in_long_phases(mark)) {
+    Pace& pace = paces_[company_of(mark)];
+    if (pace.samples == kSamples || measure(mark, pace)) {
+      leave_out(mark, pace);
+      marks_.clear();
+    }
+  } else {
     marks_.clear();
-    return;
   }
-  Pace& pace = paces_[company_of(mark)];
-  if (pace.samples < kSamples && !measure(mark, pace)) return;
-  leave_out(mark, pace);
-  marks_.clear();
+  const auto groups = std::max<std::int64_t>(1, std::ranges::count(mark.warps, 0U, &Warps::gpu));
+  next_look_ = transactions + groups * (marks_.empty() ? kBetweenLooks : kWindow);
 }
 
 void SteadyCollectives::leave_out(const Mark& mark, const Pace& pace) {
   double time = nanoseconds_of(machine_->timed_left());  // or until the first one is near the end of its phase
-  const auto rate = [&](const PacedWarps& warps) { return pace.sum.at(warps.kind) / pace.samples; };
-  for (const auto& [gpu, warps] : mark.warps) {
-    time = std::min(time, (warps.rounds - margin(warps) - warps.ahead) / rate(warps));
+  const auto rate = [&](std::size_t i) { return pace.sum[i] / pace.samples; };
+  for (std::size_t i = 0; i < mark.warps.size(); ++i) {
+    const PacedWarps& warps = mark.warps[i].at;
+    time = std::min(time, (warps.rounds - margin(warps) - warps.ahead) / rate(i));
   }
-  time = std::floor(time * rate(mark.warps.front().at)) / rate(mark.warps.front().at);
+  time = std::floor(time * rate(0)) / rate(0);
   if (time <= 0) return;
-  for (const auto& [gpu, warps] : mark.warps) {
-    const auto rounds = static_cast<std::uint32_t>(std::lround(time * rate(warps)));
+  for (std::size_t i = 0; i < mark.warps.size(); ++i) {
+    const auto& [gpu, warps] = mark.warps[i];
+    const auto rounds = static_cast<std::uint32_t>(std::lround(time * rate(i)));
     machine_->gpu(gpu).leave_out(
         warps.agent, rounds, [this, sender = gpu](const LineStream& stream, const L2Cache::Lines& lines, bool stored) {
           touch_elsewhere(sender, stream, lines, stored);

@@ -1,16 +1,17 @@
 #include "cli/sampled/steady_steps.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 namespace weft {
 
 namespace {
-// Windows are so many marks long at most: loops of a ring of eight, some thirty phases, fit into one.
-constexpr std::size_t kLongestWindow = 8;
+// Windows are so many marks long: loops of a ring of eight, some thirty phases, fit into the longest.
+constexpr std::array<std::size_t, 8> kWindows = {16, 12, 8, 6, 4, 3, 2, 1};
 // Steps between marks, on average, and of many warps, whose average is known better.
-constexpr double kSteps = 4;
+constexpr double kSteps = 2;
 constexpr double kStepsOfMany = 2;
 constexpr double kStepsBesideKernels = 2;
 // Over nodes, as many as a node has GPUs: so long it takes until all of them go at the pace of its NICs.
@@ -40,17 +41,17 @@ std::optional<SteadySteps::Mark> SteadySteps::mark(Time now) const {
   return mark;
 }
 
-double SteadySteps::phases(const Mark& from, const Mark& to) {
+double SteadySteps::phases(const Mark& at) {
   double sum = 0;
-  for (std::size_t i = 0; i < to.warps.size(); ++i) sum += to.warps[i].at.phases - from.warps[i].at.phases;
-  return to.warps.empty() ? 0 : sum / static_cast<double>(to.warps.size());
+  for (const Warps& warps : at.warps) sum += warps.at.phases;
+  return at.warps.empty() ? 0 : sum / static_cast<double>(at.warps.size());
 }
 
 // Collectives that only wait for what kernels will do, or free, hold up nothing. Where some groups of warps of a GPU go
 // through many phases for each one of others (pieces of what those reduce at once), the others count: how fast it goes
 // changes from piece to piece.
 bool SteadySteps::passed(const Mark& from, const Mark& to, bool waves) const {
-  const double steps = phases(from, to);
+  const double steps = phases(to) - phases(from);
   for (std::size_t i = 0; i < to.warps.size() && to.warps[i].gpu == 0 && steps > 0; ++i) {
     if (to.warps[i].at.phases - from.warps[i].at.phases < 1) return false;
   }
@@ -72,8 +73,10 @@ void SteadySteps::look(Time now, const TouchElsewhere& elsewhere) {
     wave_marks_.clear();
     most_ = kFewest;
     left_out_ = {};
+    next_known_ = 0;
     if (!found) return;
   }
+  if (leave_out_known(*found, elsewhere)) return;
   if (look(marks_, *found, false, elsewhere)) return;
   if (!found->kernels.empty() && look(wave_marks_, *found, true, elsewhere)) marks_.clear();
 }
@@ -83,32 +86,35 @@ bool SteadySteps::look(Marks& marks, const Mark& found, bool waves, const TouchE
   marks.push_back(found);
   for (std::uint32_t g = 0; g < machine_->gpus() && !found.kernels.empty(); ++g) machine_->gpu(g).note_rounds();
   // Longer windows scatter less, shorter ones need less.
-  for (std::size_t window = kLongestWindow; window > 0; window /= 2) {
+  for (const std::size_t window : kWindows) {
     if (marks.size() <= 2 * window) continue;
     const Mark& from = marks[marks.size() - 1 - 2 * window];
     const Mark& middle = marks[marks.size() - 1 - window];
     const double before_s = to_seconds(middle.when - from.when);
     const double last_s = to_seconds(found.when - middle.when);
-    const double before = phases(from, middle) / before_s;
-    const double last = phases(middle, found) / last_s;
+    const double before = (phases(middle) - phases(from)) / before_s;
+    const double last = (phases(found) - phases(middle)) / last_s;
     double scatter = last + before > 0 ? std::abs(last - before) / (last + before) : 0;
     scatter = std::max(scatter, SteadyKernels::scatter({&from.kernels, &middle.kernels, before_s},
                                                        {&middle.kernels, &found.kernels, last_s}));
     const std::span<const Mark> both = std::span(marks).last(2 * window + 1);
-    if (2 * scatter > WaveSkip::kSettled || !leave_out(both, scatter, waves, elsewhere)) continue;
-    marks.clear();
+    if (2 * scatter > WaveSkip::kSettled) continue;
+    const std::optional<Turn> left_out = leave_out(both, scatter, waves, elsewhere);
+    if (!left_out) continue;
+    // Steps that are left out are part of a loop, which is still looked at.
+    if (*left_out == Turn::loop || !found.kernels.empty()) marks.clear();
     return true;
   }
-  if (marks.size() > 2 * kLongestWindow) marks.erase(marks.begin());
+  if (marks.size() > 2 * kWindows.front()) marks.erase(marks.begin());
   return false;
 }
 
 // One turn of each group of warps. None: some repeat nothing, or did not in all of the window what they repeat.
-std::vector<PhaseRepeats> SteadySteps::repeats(std::span<const Mark> window) const {
+std::vector<PhaseRepeats> SteadySteps::repeats(std::span<const Mark> window, Turn turn) const {
   std::vector<PhaseRepeats> found;
   for (std::size_t i = 0; i < window.back().warps.size(); ++i) {
     const Warps& warps = window.back().warps[i];
-    PhaseRepeats next = machine_->gpu(warps.gpu).repeats(warps.at.agent, 1);
+    PhaseRepeats next = machine_->gpu(warps.gpu).repeats(warps.at.agent, turn, 1);
     const auto does = [&](const Mark& mark) { return std::ranges::binary_search(next.works, mark.warps[i].at.work); };
     if (next.turns < 2 || !std::ranges::all_of(window, does)) return {};
     found.push_back(std::move(next));
@@ -116,10 +122,10 @@ std::vector<PhaseRepeats> SteadySteps::repeats(std::span<const Mark> window) con
   return found;
 }
 
-// All agree on the number of turns, as many as may be left out at once at most. None: there is nothing to leave out.
-// Where one of all does not go on alike, as few phases as possible are looked at.
-std::vector<PhaseRepeats> SteadySteps::turns_ahead(const Mark& at, const std::vector<PhaseRepeats>& one,
-                                                   double watched) const {
+// All agree on the number of turns, so many at most. None: there is nothing to leave out. Where one of all does not go
+// on alike, as few phases as possible are looked at.
+std::vector<PhaseRepeats> SteadySteps::turns_ahead(const Mark& at, const std::vector<PhaseRepeats>& one, Turn turn,
+                                                   double most_turns) const {
   // As many as the first GPU has ahead, but for one that stays, and those that it may be behind others.
   std::uint64_t stay = 1;
   if (machine_->gpus() > 1) {
@@ -131,16 +137,16 @@ std::vector<PhaseRepeats> SteadySteps::turns_ahead(const Mark& at, const std::ve
     }
     stay += static_cast<std::uint64_t>(std::ceil(most - least));
   }
-  std::uint64_t turns = stay + std::max<std::uint64_t>(1, static_cast<std::uint64_t>(most_ * watched));
+  std::uint64_t turns = stay + std::max<std::uint64_t>(1, static_cast<std::uint64_t>(most_turns));
   for (const Warps& warps : at.warps) {
     if (warps.gpu != 0) break;
-    turns = std::min(turns, machine_->gpu(0).repeats(warps.at.agent, turns).turns);
+    turns = std::min(turns, machine_->gpu(0).repeats(warps.at.agent, turn, turns).turns);
   }
   if (turns <= stay) return {};
   turns -= stay;
   std::vector<PhaseRepeats> found;
   for (const Warps& warps : at.warps) {
-    found.push_back(machine_->gpu(warps.gpu).repeats(warps.at.agent, turns));
+    found.push_back(machine_->gpu(warps.gpu).repeats(warps.at.agent, turn, turns));
     if (found.back().turns < turns) return {};
     found.back().turns = turns;
   }

@@ -1,12 +1,14 @@
 // Leaves out steps that collectives repeat: once each takes as long as those before, all groups of warps of all GPUs go
-// on by equally many turns of theirs (gpu_model/phase_repeats.h). What is under way stays as it is. Flags must count in
-// a turn as much as is waited for, or nothing is left out. Kernels that run beside them, or where collectives wait, go
-// on for as long at the rate that they had (steady_kernels.h).
+// on by equally many turns of theirs (gpu_model/phase_repeats.h): loops, or where too few are ahead steps of the run
+// that they are in, whose pace is known in the next loop. What is under way stays as it is. Flags must count in a turn
+// as much as is waited for, or nothing is left out. Kernels that run beside them, or where collectives wait, go on for
+// as long at the rate that they had (steady_kernels.h).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "cli/machine.h"
@@ -38,25 +40,32 @@ class SteadySteps {
 
   [[nodiscard]] std::optional<Mark> mark(Time now) const;
   // Phases that warps have been through, each, on average.
-  [[nodiscard]] static double phases(const Mark& from, const Mark& to);
-  [[nodiscard]] std::vector<PhaseRepeats> repeats(std::span<const Mark> window) const;
-  [[nodiscard]] std::vector<PhaseRepeats> turns_ahead(const Mark& at, const std::vector<PhaseRepeats>& one,
-                                                      double watched) const;
+  [[nodiscard]] static double phases(const Mark& at);
+  [[nodiscard]] std::vector<PhaseRepeats> repeats(std::span<const Mark> window, Turn turn) const;
+  [[nodiscard]] std::vector<PhaseRepeats> turns_ahead(const Mark& at, const std::vector<PhaseRepeats>& one, Turn turn,
+                                                      double most) const;
   [[nodiscard]] bool flags_agree(const Mark& at, const std::vector<PhaseRepeats>& repeats);
   template <class Visit>
   void for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const;
+  struct Pace {
+    double turn = 0;       // seconds
+    double scatter = 0;    // a share of it
+    double hbm_bytes = 0;  // of the first GPU, in a second
+  };
   // What comes next when all has gone on as between these marks: turns of collectives, and for how long.
   struct Ahead {
     std::vector<PhaseRepeats> repeats;  // by warps; none: collectives wait, or there are none
+    Pace pace;
     std::uint64_t turns = 0;
-    double turn = 0;  // seconds
+    bool rest = false;  // all steps of the run that may be left out
     double time = 0;
     std::uint64_t remote_lines = 0;
   };
   [[nodiscard]] bool passed(const Mark& from, const Mark& to, bool waves) const;
   bool look(Marks& marks, const Mark& found, bool waves, const TouchElsewhere& elsewhere);
   [[nodiscard]] bool collectives_move() const;
-  std::optional<Ahead> collectives_ahead(std::span<const Mark> window);
+  // Of the pace, the turn is found.
+  std::optional<Ahead> collectives_ahead(std::span<const Mark> window, Turn turn, Pace pace);
   // Seconds of one of the last whole turns of the window, of which it has some.
   [[nodiscard]] static double whole_turn(std::span<const Mark> window, const std::vector<PhaseRepeats>& one);
   [[nodiscard]] bool fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead);
@@ -64,8 +73,12 @@ class SteadySteps {
   [[nodiscard]] double settle(const Ahead& ahead);
   // What is ahead, from one share of it to another.
   void go_on(const Mark& now, Ahead& ahead, double from, double to, Told told, const TouchElsewhere& elsewhere);
-  // The halves of the window agree but for `scatter`. False: there is nothing to leave out.
-  bool leave_out(std::span<const Mark> window, double scatter, bool waves, const TouchElsewhere& elsewhere);
+  // The halves of the window agree but for `scatter`. None: there is nothing to leave out.
+  std::optional<Turn> leave_out(std::span<const Mark> window, double scatter, bool waves,
+                                const TouchElsewhere& elsewhere);
+  // Steps whose pace is known.
+  bool leave_out_known(const Mark& now, const TouchElsewhere& elsewhere);
+  void leave_out(const Mark& now, Ahead& ahead, const TouchElsewhere& elsewhere);
 
   Machine* machine_;
   std::int64_t between_;  // two looks, memory transactions of the first GPU
@@ -73,8 +86,10 @@ class SteadySteps {
   double steps_;  // of a window
   SteadyKernels kernels_;
   Marks marks_;
-  Marks wave_marks_;       // of windows in which kernels had whole waves
-  double most_ = kFewest;  // windows that are left out at once
+  Marks wave_marks_;                               // of windows in which kernels had whole waves
+  double most_ = kFewest;                          // windows that are left out at once
+  std::unordered_map<std::uint64_t, Pace> paces_;  // of collectives alone, by the steps that all repeat
+  double next_known_ = 0;                          // phases, on average, at which they are looked for
   // Of collectives alone, turns of one kind so far, and the time that was given to them.
   struct LeftOut {
     std::uint64_t kind = 0;

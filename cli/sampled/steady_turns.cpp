@@ -66,7 +66,7 @@ std::optional<double> turn_between(std::span<const SteppingWarps> from, std::spa
   const double passed = (after.phases - before.phases) / repeats[rear].period;
   const double its_turn =
       std::min(to_seconds(after.entered - before.entered) * repeats[rear].period / phases, turn * mean / passed);
-  return its_turn > (1 + 2 * WaveSkip::kSettled) * turn ? its_turn : turn;
+  return std::max(its_turn, turn);
 }
 
 }  // namespace weft

@@ -17,7 +17,7 @@ struct SteppingWarps {
 };
 
 // A turn in seconds, of a window of so many seconds; all by warps. Where all groups do alike, and the one that was
-// furthest behind is slower than their mean by more than chance, its turn: those ahead go faster until what lies
+// furthest behind is slower than their mean, its turn: those ahead go faster until what lies
 // between is full, then at its pace. Else the mean. Where some groups have fewer phases in a turn than others, these
 // tell it. None: some went on so much faster than others that it does not stay so.
 [[nodiscard]] std::optional<double> turn_between(std::span<const SteppingWarps> from, std::span<const SteppingWarps> to,

@@ -33,11 +33,11 @@ std::vector<Phase> steps(std::uint32_t count, std::uint32_t slots) {
   return phases;
 }
 
-PhaseRepeats of(const std::vector<Phase>& phases, std::uint64_t most = 1000) {
+PhaseRepeats of(const std::vector<Phase>& phases, Turn turn = Turn::loop, std::uint64_t most = 1000) {
   const std::unique_ptr<PhaseCursor> cursor = cursor_of(phases);
   Phase now;
   EXPECT_TRUE(cursor->next(now));
-  return find_repeats(now, *cursor, most);
+  return find_repeats(now, *cursor, turn, most);
 }
 
 TEST(PhaseRepeats, ATurnEndsWhereTheFlagsAreTheSameAgain) {
@@ -74,6 +74,20 @@ TEST(PhaseRepeats, SaysWhetherThePhasesOfATurnMoveTheSame) {
   EXPECT_FALSE(found.even);
 }
 
+// As in a ring, whose steps sum at first and then pass on.
+TEST(PhaseRepeats, ATurnIsALoopOrAStepOfARunInIt) {
+  std::vector<Phase> phases = steps(301, 1);
+  for (std::uint32_t i = 0; i < 301; ++i) phases[i] = step(i, 1, i % 12 < 7 ? 4096 : 8192);
+  const PhaseRepeats loop = of(phases);
+  EXPECT_EQ(loop.period, 12);
+  EXPECT_EQ(loop.turns, 25);
+  const PhaseRepeats run = of(phases, Turn::step);
+  EXPECT_EQ(run.period, 1);
+  EXPECT_EQ(run.turns, 6);                                                  // behind the one that is under way
+  EXPECT_EQ(of({phases.begin() + 6, phases.end()}, Turn::step).period, 0);  // the last of its run
+  EXPECT_EQ(of({phases.begin() + 7, phases.end()}, Turn::step).turns, 4);
+}
+
 // By that it is known again, whether a group of warps did the same before.
 TEST(PhaseRepeats, TellsWhatItsPhasesDo) {
   const std::vector<Phase> phases = steps(301, 4);
@@ -90,7 +104,7 @@ TEST(PhaseRepeats, ThePhaseThatIsUnderWayMustBeOfThem) {
 }
 
 TEST(PhaseRepeats, GoesOnBehindTheTurnsThatWereAskedFor) {
-  const PhaseRepeats found = of(steps(301, 1), 250);
+  const PhaseRepeats found = of(steps(301, 1), Turn::loop, 250);
   EXPECT_EQ(found.turns, 250);
   ASSERT_NE(found.cursor, nullptr);
   EXPECT_EQ(found.phase.waits[0].value, 251);
