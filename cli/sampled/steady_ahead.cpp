@@ -218,7 +218,7 @@ bool SteadySteps::leave_out_known(const Mark& now, const TouchElsewhere& elsewhe
   next_known_ = at + kBetweenKnown;
   const std::vector<PhaseRepeats> one = repeats({&now, 1}, Turn::step);
   const auto known = paces_.find(all_of(one));
-  if (known == paces_.end()) return false;
+  if (known == paces_.end() || !flags_agree(now, one)) return false;
   Ahead ahead{.repeats = turns_ahead(now, one, Turn::step, kAllWindows), .pace = known->second};
   if (ahead.repeats.empty()) return false;
   ahead.turns = ahead.repeats.front().turns;

@@ -102,7 +102,7 @@ bool SteadySteps::look(Marks& marks, const Mark& found, bool waves, const TouchE
     const std::optional<Turn> left_out = leave_out(both, scatter, waves, elsewhere);
     if (!left_out) continue;
     // Steps that are left out are part of a loop, which is still looked at.
-    if (*left_out == Turn::loop || !found.kernels.empty()) marks.clear();
+    if (*left_out == Turn::loop) marks.clear();
     return true;
   }
   if (marks.size() > 2 * kWindows.front()) marks.erase(marks.begin());

@@ -57,7 +57,7 @@ class SteadySteps {
     std::vector<PhaseRepeats> repeats;  // by warps; none: collectives wait, or there are none
     Pace pace;
     std::uint64_t turns = 0;
-    bool rest = false;  // all steps of the run that may be left out
+    bool rest = false;  // of steps, all of the run that may be left out
     double time = 0;
     std::uint64_t remote_lines = 0;
   };
@@ -73,7 +73,7 @@ class SteadySteps {
   [[nodiscard]] double settle(const Ahead& ahead);
   // What is ahead, from one share of it to another.
   void go_on(const Mark& now, Ahead& ahead, double from, double to, Told told, const TouchElsewhere& elsewhere);
-  // The halves of the window agree but for `scatter`. None: there is nothing to leave out.
+  // The halves of the window agree but for `scatter`. None: there is nothing to leave out. Steps: the rest of a run.
   std::optional<Turn> leave_out(std::span<const Mark> window, double scatter, bool waves,
                                 const TouchElsewhere& elsewhere);
   // Steps whose pace is known.
