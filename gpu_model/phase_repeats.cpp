@@ -65,6 +65,7 @@ std::uint32_t loop_of(const std::vector<std::uint64_t>& seen) {
   return period;
 }
 
+// Of the shortest beginning that is alike.
 std::uint32_t step_of(const std::vector<std::uint64_t>& seen) {
   std::uint32_t period = 0;
   for (std::size_t length = 2; length <= seen.size() && period == 0; length += 2) period = period_of(seen, length);

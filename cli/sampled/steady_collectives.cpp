@@ -4,7 +4,8 @@
 #include <boost/container_hash/hash.hpp>
 #include <cmath>
 #include <functional>
-#include <utility>
+
+#include "cli/sampled/settled_rates.h"
 
 namespace weft {
 
@@ -50,43 +51,6 @@ SteadyCollectives::Rates SteadyCollectives::rates(const Mark& from, const Mark& 
   return rates;
 }
 
-// Some groups of warps go by fuller links than others. But a window is some rounds long, and by chance a group is
-// through with more or fewer: each has the mean of its kind, and so much of what it differs by as is more than two
-// windows do.
-SteadyCollectives::Rates SteadyCollectives::settled(const Mark& mark, const Rates& before, const Rates& last,
-                                                    double& scatter) {
-  struct Kind {
-    double groups = 0, before = 0, last = 0;
-    double noise = 0, spread = 0;  // squares
-  };
-  std::unordered_map<std::uint64_t, Kind> kinds;
-  const auto kind_of = [&](std::size_t i) -> Kind& { return kinds[mark.warps[i].at.kind]; };
-  const auto rate = [&](std::size_t i) { return (before[i] + last[i]) / 2; };
-  const auto mean = [](const Kind& kind) { return (kind.before + kind.last) / (2 * kind.groups); };
-  for (std::size_t i = 0; i < mark.warps.size(); ++i) {
-    Kind& kind = kind_of(i);
-    kind.groups += 1;
-    kind.before += before[i];
-    kind.last += last[i];
-    kind.noise += (last[i] - before[i]) * (last[i] - before[i]) / 4;
-  }
-  for (std::size_t i = 0; i < mark.warps.size(); ++i) {
-    Kind& kind = kind_of(i);
-    kind.spread += (rate(i) - mean(kind)) * (rate(i) - mean(kind));
-  }
-  scatter = 0;
-  for (const auto& [name, kind] : kinds) {
-    scatter = std::max(scatter, std::abs(kind.last - kind.before) / (kind.last + kind.before));
-  }
-  Rates rates;
-  for (std::size_t i = 0; i < mark.warps.size(); ++i) {
-    const Kind& kind = kind_of(i);
-    const double own = kind.spread > kind.noise ? 1 - kind.noise / kind.spread : 0;
-    rates.push_back(mean(kind) + own * (rate(i) - mean(kind)));
-  }
-  return rates;
-}
-
 // True: two windows in the same phases agree.
 bool SteadyCollectives::measure(const Mark& mark, Pace& pace) {
   const auto same_phase = [](const Warps& a, const Warps& b) {
@@ -95,13 +59,14 @@ bool SteadyCollectives::measure(const Mark& mark, Pace& pace) {
   if (!marks_.empty() && !std::ranges::equal(marks_.back().warps, mark.warps, same_phase)) marks_.clear();
   marks_.push_back(mark);
   if (marks_.size() < 3) return false;
-  double scatter = 0;
-  const Rates all = settled(mark, rates(marks_[0], marks_[1]), rates(marks_[1], marks_[2]), scatter);
+  std::vector<std::uint64_t> kinds;
+  for (const Warps& warps : mark.warps) kinds.push_back(warps.at.kind);
+  const SettledRates settled = settled_rates(kinds, rates(marks_[0], marks_[1]), rates(marks_[1], marks_[2]));
   marks_.erase(marks_.begin());
-  if (2 * scatter > WaveSkip::kSettled || std::ranges::min(all) <= 0) return false;
-  pace.sum.resize(all.size());
-  std::ranges::transform(pace.sum, all, pace.sum.begin(), std::plus());
-  pace.scatter += scatter;
+  if (2 * settled.scatter > WaveSkip::kSettled || std::ranges::min(settled.rates) <= 0) return false;
+  pace.sum.resize(settled.rates.size());
+  std::ranges::transform(pace.sum, settled.rates, pace.sum.begin(), std::plus());
+  pace.scatter += settled.scatter;
   ++pace.samples;
   return true;
 }

@@ -41,8 +41,6 @@ class SteadyCollectives {
   [[nodiscard]] bool all_in_long_phases(Mark& mark) const;
   [[nodiscard]] static std::uint64_t company_of(const Mark& mark);
   [[nodiscard]] static Rates rates(const Mark& from, const Mark& to);
-  // Of two windows. `scatter`: what kinds of phases differ by at most, as a share of their sum.
-  [[nodiscard]] static Rates settled(const Mark& mark, const Rates& before, const Rates& last, double& scatter);
   bool measure(const Mark& mark, Pace& pace);
   void leave_out(const Mark& mark, const Pace& pace);
   void touch_elsewhere(std::uint32_t sender, const LineStream& stream, L2Cache::Lines lines, bool stored);

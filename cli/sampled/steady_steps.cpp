@@ -10,12 +10,9 @@ namespace weft {
 namespace {
 // Windows are so many marks long: loops of a ring of eight, some thirty phases, fit into the longest.
 constexpr std::array<std::size_t, 8> kWindows = {16, 12, 8, 6, 4, 3, 2, 1};
-// Steps between marks, on average, and of many warps, whose average is known better.
+// Steps between marks, on average. Of collectives alone over nodes, as many as a node has GPUs: so long it takes until
+// all of them go at the pace of its NICs.
 constexpr double kSteps = 2;
-constexpr double kStepsOfMany = 2;
-constexpr double kStepsBesideKernels = 2;
-// Over nodes, as many as a node has GPUs: so long it takes until all of them go at the pace of its NICs.
-constexpr std::size_t kMany = 512;
 // One look costs something for each group of warps of all GPUs.
 constexpr std::int64_t kTransactions = 8192;
 constexpr std::int64_t kFewestTransactions = 256;
@@ -25,7 +22,7 @@ SteadySteps::SteadySteps(Machine& machine)
     : machine_(&machine),
       between_(std::max(kFewestTransactions / machine.gpu(0).grain(),
                         kTransactions / static_cast<std::int64_t>(machine.gpus()))),
-      steps_(std::max<double>(machine.gpus() < kMany ? kSteps : kStepsOfMany, machine.gpus_per_node())),
+      steps_(std::max<double>(kSteps, machine.gpus_per_node())),
       kernels_(machine) {}
 
 std::optional<SteadySteps::Mark> SteadySteps::mark(Time now) const {
@@ -55,7 +52,7 @@ bool SteadySteps::passed(const Mark& from, const Mark& to, bool waves) const {
   for (std::size_t i = 0; i < to.warps.size() && to.warps[i].gpu == 0 && steps > 0; ++i) {
     if (to.warps[i].at.phases - from.warps[i].at.phases < 1) return false;
   }
-  if (steps < (to.kernels.empty() ? steps_ : kStepsBesideKernels) && (to.kernels.empty() || steps > 0)) return false;
+  if (steps < (to.kernels.empty() ? steps_ : kSteps) && (to.kernels.empty() || steps > 0)) return false;
   return SteadyKernels::turned(from.kernels, to.kernels, waves);
 }
 
