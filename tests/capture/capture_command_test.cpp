@@ -134,6 +134,17 @@ TEST_F(CaptureCommand, KernelsComeFromCuptiToTheTrace) {
   EXPECT_EQ(ops[1].issue_duration.count(), 2'000'000'000);
 }
 
+TEST_F(CaptureCommand, StreamsWaitForWhatTheirEventsRecorded) {
+  const Ran ran = run(HOST_PROGRAM " streams " FAKE_DRIVER, "WEFT_CAPTURE_CUPTI=" FAKE_CUPTI);
+  ASSERT_EQ(ran.status, 0) << ran.errors;
+  const std::vector<TraceOp> ops = read_trace(trace_).ranks[0].ops;
+  ASSERT_EQ(ops.size(), 7u);
+  std::vector<std::vector<std::uint32_t>> waits;
+  for (const TraceOp& op : ops) waits.push_back(op.waits);
+  const std::vector<std::uint32_t> none, first{0}, third{2};
+  EXPECT_THAT(waits, ::testing::ElementsAre(none, none, first, none, first, third, none));
+}
+
 TEST_F(CaptureCommand, AnotherProfilerInTheProcessIsNamed) {
   const Ran ran = run_kernels("0", "FAKE_CUPTI=busy");
   EXPECT_EQ(ran.status, 65);  // the program's is 0, but there is no trace

@@ -87,6 +87,35 @@ void create_context() {
 
 void fake_sampling_settled() { sampling_settled = true; }
 
+void fake_call_runs(std::uint32_t id, std::uint64_t time, std::uint32_t correlation) {
+  CUpti_ActivityAPI call{};
+  call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
+  call.cbid = id;
+  call.start = time;
+  call.end = time + 2000;
+  call.threadId = 1;
+  call.correlationId = correlation;
+  add(call);
+}
+
+void fake_kernel_ran(const char* name, std::uint64_t start, std::uint64_t ns, std::uint32_t stream,
+                     std::uint32_t correlation) {
+  CUpti_ActivityKernel10 kernel{};
+  kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  kernel.start = start;
+  kernel.end = start + ns;
+  kernel.streamId = stream;
+  kernel.gridX = kernel.gridY = kernel.gridZ = kernel.blockY = kernel.blockZ = 1;
+  kernel.blockX = 128;
+  kernel.correlationId = correlation;
+  kernel.name = name;
+  add(kernel);
+}
+
+void fake_calls_back(CUpti_CallbackDomain domain, std::uint32_t call, const CUpti_CallbackData& data) {
+  on_callback(nullptr, domain, call, &data);
+}
+
 bool asked_to(std::string_view what) {
   const char* mode = std::getenv("FAKE_CUPTI");
   return mode != nullptr && mode == what;
@@ -105,7 +134,8 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle) { return CUPTI_SUCCESS; }
 CUptiResult cuptiEnableCallback(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain domain,
                                 CUpti_CallbackId what) {
   if (domain == CUPTI_CB_DOMAIN_RESOURCE && what == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) contexts_are_told = true;
-  launches_are_told = launches_are_told || domain == CUPTI_CB_DOMAIN_DRIVER_API;
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API && what == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) launches_are_told = true;
+  fake_tells_of(domain, what);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetDeviceId(CUcontext, std::uint32_t* device) {
@@ -117,9 +147,11 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char** text) {
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t call, const char** name) {
-  *name = domain == CUPTI_CB_DOMAIN_RUNTIME_API && call == 211 ? "cudaLaunchKernel_v7000" : "cudaOther_v3020";
-  if (domain == CUPTI_CB_DOMAIN_DRIVER_API)
-    *name = call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel ? "cuLaunchKernel" : "cuOther";
+  *name = fake_call_name(domain, call);
+  return CUPTI_SUCCESS;
+}
+CUptiResult cuptiGetStreamIdEx(CUcontext, CUstream stream, std::uint8_t, std::uint32_t* number) {
+  *number = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(stream));
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetGraphNodeId(CUgraphNode node, std::uint64_t* id) {
@@ -178,25 +210,10 @@ void fake_cupti_run(std::int64_t number) {
       tell_launch(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_API_EXIT, nullptr, nullptr);
       continue;
     }
-    const std::uint64_t time = 1'700'000'000'000'000'000 + i * 10'000;
-    CUpti_ActivityAPI call{};
-    call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
-    call.cbid = 211;
-    call.start = time;
-    call.end = time + 2000;
-    call.threadId = 1;
-    call.correlationId = static_cast<std::uint32_t>(i + 1);
-    add(call);
-    CUpti_ActivityKernel10 kernel{};
-    kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-    kernel.start = time + 3000;
-    kernel.end = time + 11'000;
-    kernel.streamId = 7;
-    kernel.gridX = kernel.gridY = kernel.gridZ = kernel.blockY = kernel.blockZ = 1;
-    kernel.blockX = 128;
-    kernel.correlationId = call.correlationId;
-    kernel.name = name;
-    add(kernel);
+    const auto correlation = static_cast<std::uint32_t>(i + 1);
+    const std::uint64_t time = kFakeStart + i * 10'000;
+    fake_call_runs(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, time, correlation);
+    fake_kernel_ran(name, time + 3000, 8000, 7, correlation);
   }
   if (launches_are_told) {
     if (asked_to("one-more")) launch(kProduct);

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "tests/capture/fake_cupti.h"
+#include "tests/capture/fake_driver.h"
 
 extern "C" {
 

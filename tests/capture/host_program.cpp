@@ -33,12 +33,12 @@ int start_cuda() {
   return kFine;
 }
 
-// On the tests' own driver and CUPTI, by one thread or two.
-int run_kernels(const char* driver, const char* count, bool two) {
+// On the tests' own driver and CUPTI, by one thread or two; `function` of that CUPTI.
+int run_kernels(const char* driver, const char* function, const char* count, bool two) {
   dlopen(driver, RTLD_NOW);
   if (start_cuda() != kFine) return 1;
   void* cupti = open_library("WEFT_CAPTURE_CUPTI");
-  auto* run = reinterpret_cast<void (*)(std::int64_t)>(dlsym(cupti, "fake_cupti_run"));
+  auto* run = reinterpret_cast<void (*)(std::int64_t)>(dlsym(cupti, function));
   std::thread other;
   if (two) other = std::thread(run, std::strtoll(count, nullptr, 10));
   run(std::strtoll(count, nullptr, 10));
@@ -176,7 +176,8 @@ int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   std::puts("hello");
   if (mode == "cuda") return start_cuda();
-  if (mode == "kernels") return run_kernels(argv[2], argv[3], argc > 4);
+  if (mode == "kernels") return run_kernels(argv[2], "fake_cupti_run", argv[3], argc > 4);
+  if (mode == "streams") return run_kernels(argv[2], "fake_cupti_run_streams", "0", false);
   if (mode == "profile-v4") return profile_v4();
   if (mode == "profile-v5") return profile_v5("ncclProfiler_v5");
   if (mode == "profile-v6") return profile_v5("ncclProfiler_v6");

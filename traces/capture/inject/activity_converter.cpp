@@ -95,28 +95,6 @@ void put_memset(const CUpti_ActivityMemset4& a, RecordFile& file) {
   file.put(record);
 }
 
-std::int32_t stream_of(std::uint32_t stream) {
-  return stream == CUPTI_SYNCHRONIZATION_INVALID_VALUE ? -1 : static_cast<std::int32_t>(stream);
-}
-
-void put_synchronization(const CUpti_ActivitySynchronization2& a, RecordFile& file) {
-  SynchronizationRecord record;
-  const bool of_event = a.type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE ||
-                        a.type == CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT;
-  record.event_sync = of_event ? a.cudaEventSyncId : 0;
-  record.correlation = a.correlationId;
-  record.stream = stream_of(a.streamId);
-  file.put(record);
-}
-
-void put_event(const CUpti_ActivityCudaEvent2& a, RecordFile& file) {
-  EventRecord record;
-  record.event_sync = a.cudaEventSyncId;
-  record.correlation = a.correlationId;
-  record.stream = stream_of(a.streamId);
-  file.put(record);
-}
-
 void put_range(const CUpti_ActivityMarker2& a, RecordFile& file) {
   const bool start = (a.flags & CUPTI_ACTIVITY_FLAG_MARKER_START) != 0;
   if (!start && (a.flags & CUPTI_ACTIVITY_FLAG_MARKER_END) == 0) return;
@@ -207,10 +185,6 @@ void ActivityConverter::convert(const CUpti_Activity& activity, RecordFile& file
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER:
       return convert_call(as<CUpti_ActivityAPI>(activity), file);
-    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-      return put_synchronization(as<CUpti_ActivitySynchronization2>(activity), file);
-    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
-      return put_event(as<CUpti_ActivityCudaEvent2>(activity), file);
     case CUPTI_ACTIVITY_KIND_MARKER:
       return put_range(as<CUpti_ActivityMarker2>(activity), file);
     case CUPTI_ACTIVITY_KIND_DEVICE:

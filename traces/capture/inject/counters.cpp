@@ -119,18 +119,9 @@ std::optional<Launch> kernel_launch(CUpti_CallbackId call, const void* parameter
   }
 }
 
-// What is captured into a graph does not run now, and the profiler's own calls would end the capture.
-bool is_captured(CUstream stream) {
-  static auto* const ask =
-      reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureStatus*)>(driver_function("cuStreamIsCapturing"));
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  // Of the default stream while another one captures it says that this is an error.
-  return ask != nullptr && (ask(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
-}
-
 void begin(CUpti_CallbackId call, const CUpti_CallbackData& data) {
   const std::optional<Launch> launch = kernel_launch(call, data.functionParams);
-  if (launch && is_captured(launch->stream)) return;
+  if (launch && is_capturing(launch->stream)) return;  // the profiler's own calls would end the capture
   Context& context = *context_of(data.context);
   context.launching.lock();
   launching = &context;
@@ -216,14 +207,11 @@ void start_counters() {
   if (!subscriber) return;
   at_session_end(finish_all);
   cupti()->cuptiEnableCallback(1, *subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING);
-  for (std::uint32_t call = 1; call < CUPTI_DRIVER_TRACE_CBID_SIZE; ++call) {
-    const char* name = nullptr;
-    if (cupti()->cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, call, &name) != CUPTI_SUCCESS || name == nullptr)
-      continue;
-    const std::string_view text = name;
-    if ((text.starts_with("cuLaunch") || text.starts_with("cuGraphLaunch")) && !text.starts_with("cuLaunchHostFunc"))
-      cupti()->cuptiEnableCallback(1, *subscriber, CUPTI_CB_DOMAIN_DRIVER_API, call);
-  }
+  for_each_call([&](CUpti_CallbackDomain domain, CUpti_CallbackId call, std::string_view name) {
+    const bool launches = name.starts_with("cuLaunch") || name.starts_with("cuGraphLaunch");
+    if (domain == CUPTI_CB_DOMAIN_DRIVER_API && launches && !name.starts_with("cuLaunchHostFunc"))
+      cupti()->cuptiEnableCallback(1, *subscriber, domain, call);
+  });
 }
 
 }  // namespace weft::capture

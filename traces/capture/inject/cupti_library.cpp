@@ -89,6 +89,25 @@ void tell_failure(const char* what, CUptiResult result, const char* but) {
   tell_user(failure(what, result, but).c_str());
 }
 
+void for_each_call(const std::function<void(CUpti_CallbackDomain, CUpti_CallbackId, const char* name)>& visit) {
+  const auto visit_all = [&](CUpti_CallbackDomain domain, CUpti_CallbackId size) {
+    for (CUpti_CallbackId call = 1; call < size; ++call) {
+      const char* name = nullptr;
+      if (opened.cuptiGetCallbackName(domain, call, &name) == CUPTI_SUCCESS && name != nullptr)
+        visit(domain, call, name);
+    }
+  };
+  visit_all(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE);
+  visit_all(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE);
+}
+
+bool is_capturing(CUstream stream) {
+  static auto* const ask =
+      reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureStatus*)>(driver_function("cuStreamIsCapturing"));
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return ask != nullptr && (ask(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE);
+}
+
 std::optional<CUpti_SubscriberHandle> subscribe(CUpti_CallbackFunc callback, const char* but) {
   CUpti_SubscriberHandle subscriber = nullptr;
   char other[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = {};

@@ -4,6 +4,7 @@
 #include <cupti.h>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,6 +16,7 @@
   X(cuptiGetCallbackName)                   \
   X(cuptiGetDeviceId)                       \
   X(cuptiGetGraphNodeId)                    \
+  X(cuptiGetStreamIdEx)                     \
   X(cuptiSetThreadIdType)                   \
   X(cuptiActivityRegisterCallbacks)         \
   X(cuptiActivityRegisterTimestampCallback) \
@@ -64,6 +66,13 @@ void tell_failure(const char* what, CUptiResult result, const char* but);
 // Asks for callbacks in the name of weft, once a process. nullopt, after telling why, when another profiler has them or
 // CUPTI cannot start.
 [[nodiscard]] std::optional<CUpti_SubscriberHandle> subscribe(CUpti_CallbackFunc callback, const char* but);
+
+// Each call of the driver and the runtime that CUPTI knows, with its name.
+void for_each_call(const std::function<void(CUpti_CallbackDomain, CUpti_CallbackId, const char* name)>& visit);
+
+// What is captured into a graph does not run now. The default stream counts as captured while another one is: to ask of
+// it then is an error.
+[[nodiscard]] bool is_capturing(CUstream stream);
 
 // Structs of CUPTI's profilers: their size, by which it knows the version, then zeros.
 template <class Parameters>

@@ -10,6 +10,7 @@
 #include "traces/capture/inject/cupti_library.h"
 #include "traces/capture/inject/sampling.h"
 #include "traces/capture/inject/session.h"
+#include "traces/capture/inject/stream_waits.h"
 
 namespace weft::capture {
 
@@ -29,7 +30,8 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
 }
 
 void convert_buffer(const std::uint8_t* buffer, std::size_t valid_bytes, RecordFile& file) {
-  // The writer's thread only, which is at work when objects like this are destroyed at the program's end: this one is not.
+  // The writer's thread only, which is at work when objects like this are destroyed at the program's end: this one is
+  // not.
   static auto& converter = *new ActivityConverter(cupti()->cuptiGetCallbackName);
   CUpti_Activity* activity = nullptr;
   // CUPTI's signature takes a pointer to change; it does not.
@@ -58,28 +60,31 @@ void graph_changed(CUpti_CallbackId what, const CUpti_GraphData* graph, Writer& 
   writer.put(record);
 }
 
-void CUPTIAPI resource_changed(void*, CUpti_CallbackDomain domain, CUpti_CallbackId what, const void* data) {
+void resource_changed(CUpti_CallbackId what, const CUpti_ResourceData& resource, Writer& writer) {
+  if (what == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) return sample_device_of(resource.context);
+  graph_changed(what, static_cast<const CUpti_GraphData*>(resource.resourceDescriptor), writer);
+}
+
+void CUPTIAPI called_back(void*, CUpti_CallbackDomain domain, CUpti_CallbackId what, const void* data) {
   Writer* writer = session();
-  if (domain != CUPTI_CB_DOMAIN_RESOURCE || writer == nullptr) return;
-  const auto* resource = static_cast<const CUpti_ResourceData*>(data);
-  if (what == CUPTI_CBID_RESOURCE_CONTEXT_CREATED) return sample_device_of(resource->context);
-  graph_changed(what, static_cast<const CUpti_GraphData*>(resource->resourceDescriptor), *writer);
+  if (writer == nullptr) return;
+  if (domain == CUPTI_CB_DOMAIN_RESOURCE)
+    return resource_changed(what, *static_cast<const CUpti_ResourceData*>(data), *writer);
+  wait_called(domain, what, *static_cast<const CUpti_CallbackData*>(data), *writer);
 }
 
 void enable_calls() {
-  const auto enable = [](CUpti_CallbackDomain domain, std::uint32_t size, auto enable_one) {
-    for (std::uint32_t call = 1; call < size; ++call) {
-      const char* name = nullptr;
-      if (cupti()->cuptiGetCallbackName(domain, call, &name) == CUPTI_SUCCESS && name != nullptr && call_matters(name))
-        enable_one(call, 1);
-    }
-  };
-  enable(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE, cupti()->cuptiActivityEnableRuntimeApi);
-  enable(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE, cupti()->cuptiActivityEnableDriverApi);
+  for_each_call([](CUpti_CallbackDomain domain, CUpti_CallbackId call, const char* name) {
+    if (!call_matters(name)) return;
+    if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
+      cupti()->cuptiActivityEnableRuntimeApi(call, 1);
+    else
+      cupti()->cuptiActivityEnableDriverApi(call, 1);
+  });
 }
 
 void start(Writer& writer) {
-  const std::optional<CUpti_SubscriberHandle> subscriber = subscribe(resource_changed, kNotCaptured);
+  const std::optional<CUpti_SubscriberHandle> subscriber = subscribe(called_back, kNotCaptured);
   if (!subscriber) return;
   for (const auto what : {CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED})
     cupti()->cuptiEnableCallback(1, *subscriber, CUPTI_CB_DOMAIN_RESOURCE, what);
@@ -94,7 +99,6 @@ void start(Writer& writer) {
     cupti()->cuptiEnableCallback(1, *subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_CREATED);
   at_session_end(nullptr);
   for (const auto kind : {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET,
-                          CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT,
                           CUPTI_ACTIVITY_KIND_MARKER, CUPTI_ACTIVITY_KIND_DEVICE}) {
     result = cupti()->cuptiActivityEnable(kind);
     if (result == CUPTI_SUCCESS) continue;
@@ -105,6 +109,7 @@ void start(Writer& writer) {
   }
   cupti()->cuptiActivityEnable(CUPTI_ACTIVITY_KIND_ENVIRONMENT);  // clocks: some systems do not tell
   enable_calls();
+  watch_waits(*subscriber);
 }
 
 }  // namespace
