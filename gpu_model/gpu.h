@@ -73,8 +73,10 @@ class Gpu final : public Chip {
   // it comes to. With `elsewhere`, the L2 is given what they touch.
   void leave_out_turns(std::uint32_t agent, PhaseRepeats& repeats, std::uint64_t turns, SubCycle time,
                        const TouchElsewhere& elsewhere);
-  // In what was left out, the flag has counted so much further, and who waits for it does so for as much more.
-  void count_left_out(std::uint32_t flag, std::uint32_t by);
+  // In what was left out, the flag has counted so much further, and who waits for it does so for `awaited` more.
+  void count_left_out(std::uint32_t flag, std::uint32_t by, std::uint32_t awaited);
+  [[nodiscard]] std::uint32_t counted(std::uint32_t flag) const { return flags_[flag].count; }
+  [[nodiscard]] bool is_awaited(std::uint32_t flag) const { return flags_[flag].waiter != WaitQueue::kNone; }
   void add_left_out(const GpuProgress& moved, std::uint64_t remote_lines);
   // Lines that another GPU's agents touched in what was left out.
   void touch(const L2Cache::Lines& lines, bool stored);

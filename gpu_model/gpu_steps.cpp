@@ -17,7 +17,8 @@ bool Gpu::stepping(std::vector<CollectiveSteps>& found) const {
                      .phases = agent.phase_index + in_phase,
                      .phase = agent.phase_index,
                      .entered = clock_.to_time(agent.entered),
-                     .work = work_of(agent.phase)});
+                     .work = work_of(agent.phase),
+                     .waits = agent.waits_for_flag});
   }
   return true;
 }
@@ -71,11 +72,11 @@ void Gpu::leave_out_turns(std::uint32_t index, PhaseRepeats& repeats, std::uint6
   if (agent.store_stream < agent.store_count) agent.store = agent.phase.stores[agent.store_stream];
 }
 
-void Gpu::count_left_out(std::uint32_t index, std::uint32_t by) {
+void Gpu::count_left_out(std::uint32_t index, std::uint32_t by, std::uint32_t awaited) {
   Flag& flag = flags_[index];
   flag.count += by;
   for (std::uint32_t at = flag.waiter; at != WaitQueue::kNone; at = agents_[at].next_flag_waiter) {
-    agents_[at].awaited += by;
+    agents_[at].awaited += awaited;
   }
 }
 

@@ -64,6 +64,7 @@ struct CollectiveSteps {
   std::uint32_t phase = 0;  // that it is in,
   Time entered;             // since then
   std::uint64_t work = 0;   // what that one does (phase_repeats.h)
+  bool waits = false;       // for a flag
 };
 // How far a kernel is.
 struct KernelWork {

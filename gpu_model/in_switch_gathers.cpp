@@ -95,18 +95,23 @@ class GatherPrograms final : public BlockPrograms {
   [[nodiscard]] std::int64_t part(std::uint32_t rank) const { return rank * place_.bytes; }
 
   // Counters by slot: ranks that have filled it, and that have read it. Each is complete at a multiple of the ranks, as
-  // nobody goes on before all have come.
+  // nobody goes on before all have come; of alike ranks two do for all slots (in_switch_programs.cpp).
+  [[nodiscard]] std::uint32_t counters() const { return place_.alike_ranks ? 1 : kInSwitchSlots; }
+  [[nodiscard]] std::uint32_t filled_counter(std::uint32_t channel, std::uint32_t index) const {
+    return in_switch_channel_flags(place_, channel) + index % counters();
+  }
   void wait(Group group, std::uint32_t channel, std::uint32_t index, Phase& phase) const {
-    const std::uint32_t filled = in_switch_channel_flags(place_, channel) + index % kInSwitchSlots;
-    const std::uint32_t turn = index / kInSwitchSlots;
+    const std::uint32_t filled = filled_counter(channel, index);
+    const std::uint32_t turn = index / counters();
+    const std::uint32_t slots = kInSwitchSlots / counters();  // of a counter
     if (!fills(group)) {
       phase.wait({filled, place_.ranks * (turn + 1)});
-    } else if (turn > 0) {
-      phase.wait({filled + kInSwitchSlots, place_.ranks * turn});
+    } else if (index >= kInSwitchSlots) {
+      phase.wait({filled + kInSwitchSlots, place_.ranks * (turn + 1 - slots)});
     }
   }
   void post(Group group, std::uint32_t channel, std::uint32_t index, Phase& phase) const {
-    const std::uint32_t filled = in_switch_channel_flags(place_, channel) + index % kInSwitchSlots;
+    const std::uint32_t filled = filled_counter(channel, index);
     phase.post({filled + (fills(group) ? 0 : kInSwitchSlots), Target::multicast, place_.multicast_group});
     phase.fence = place_.fence;
     phase.fenced = fills(group);  // else the slot was read, whatever becomes of what was stored

@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint32_t kSlots = kInSwitchSlots;
 // By slot: ranks that have staged in, heads that have reduced; and loops staged out. A slot is used again only after
 // its loop was staged out here, which takes all ranks' signals: so each counter is complete at a multiple of the
-// ranks.
+// ranks. Where all ranks are alike, nobody fills the next slot before all have filled this one, so that one counter
+// does for all; then each slot is a turn like the one before it (phase_repeats.h), and not eight of them together.
 constexpr std::uint32_t kFlagsPerChannel = 2 * kSlots + 1;
 enum class Group : std::uint32_t { stage_in, reduce, stage_out, broadcast, nic_up, nic_down };
 constexpr std::uint32_t kGroups = 3;         // in one node
@@ -140,8 +141,9 @@ class InSwitchPrograms final : public BlockPrograms {
   [[nodiscard]] Phase phase(std::uint32_t channel, Group group, std::uint32_t index) const {
     const std::uint32_t flags = in_switch_channel_flags(place_, channel);
     const std::uint32_t staged_out = flags + 2 * kSlots;
-    const std::uint32_t slot = index % kSlots;
-    const std::uint32_t all = place_.ranks * (index / kSlots + 1);
+    const std::uint32_t counters = place_.alike_ranks ? 1 : kSlots;
+    const std::uint32_t slot = index % counters;
+    const std::uint32_t all = place_.ranks * (index / counters + 1);
     const auto [in, out] = staging_slots(place_, channel, index);
     const InSwitchLoop loop = schedule_.loop(channel, index);
     Phase phase;

@@ -33,6 +33,7 @@ struct InSwitchPlace {
   std::uint32_t root = 0;
   std::int64_t bytes = 0;              // of the part that a rank moves by itself, or of the whole that all share
   bool registered = false;             // only of one node
+  bool alike_ranks = false;            // they fill slots at the same time: one counter is enough for all slots
   bool alike_trees = false;            // over nodes: where there are any (network/binary_tree.h)
   SubCycle node_latency = 0;           // of a message from one node to another
   SubCycle proxy_latency = 0;          // what host threads add to it

@@ -38,6 +38,21 @@ std::uint64_t all_of(const Phase& phase) {
   return hash;
 }
 
+// What a phase does, whichever flags are for it.
+std::uint64_t role_of(const Phase& phase) {
+  auto hash = static_cast<std::uint64_t>(phase.compute);
+  mix(hash, std::uint64_t{phase.rounds} << 32U | phase.stages);
+  const auto mix_streams = [&](const auto& streams, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      mix(hash, std::uint64_t{streams[i].lines} << 8U | static_cast<std::uint64_t>(streams[i].target));
+  };
+  mix_streams(phase.loads, phase.load_count);
+  mix_streams(phase.stores, phase.store_count);
+  for (std::size_t i = 0; i < phase.post_count; ++i) mix(hash, static_cast<std::uint64_t>(phase.posts[i].target) + 1);
+  mix(hash, phase.wait_count);
+  return hash;
+}
+
 bool can_be_left_out(const Phase& phase) {
   for (std::size_t i = 0; i < phase.store_count; ++i) {
     const LineStream& store = phase.stores.at(i);
@@ -92,12 +107,13 @@ void note_counts(const Phase& phase, PhaseRepeats& repeats) {
 void note_waits(const Phase& phase, const Phase& turn_later, PhaseRepeats& repeats) {
   for (std::size_t i = 0; i < phase.wait_count; ++i) {
     const FlagWait& wait = phase.waits.at(i);
-    repeats.waits.push_back({wait.flag, turn_later.waits.at(i).value - wait.value});
+    repeats.waits.push_back({wait.flag, turn_later.waits.at(i).value - wait.value, wait.value});
   }
   for (std::size_t i = 0; i < phase.load_count; ++i) {
     const LineStream& load = phase.loads.at(i);
     if (load.arrival_flag == kNoFlag) continue;
-    repeats.waits.push_back({load.arrival_flag, turn_later.loads.at(i).arrived_before - load.arrived_before});
+    const std::uint32_t before = load.arrived_before;
+    repeats.waits.push_back({load.arrival_flag, turn_later.loads.at(i).arrived_before - before, before});
   }
 }
 
@@ -147,6 +163,7 @@ PhaseRepeats find_repeats(const Phase& phase, const PhaseCursor& cursor, Turn tu
   repeats.turns = alike / period;
   for (std::uint32_t i = 0; i < period; ++i) {
     repeats.kind += seen[i];
+    repeats.role += role_of(first[i]);
     repeats.even = repeats.even && move_the_same(first[i], first[0]);
     repeats.works.push_back(work_of(first[i]));
     note_counts(first[i], repeats);

@@ -17,6 +17,7 @@ struct PhaseRepeats {
   std::uint32_t period = 0;          // phases of a turn; 0: nothing is repeated
   std::uint64_t turns = 0;           // whole ones ahead that are alike
   std::uint64_t kind = 0;            // what its phases do, whichever of them comes first
+  std::uint64_t role = 0;            // likewise, but for which flags: the same in all blocks
   bool even = true;                  // its phases move as much each, and differ in addresses and flags only
   std::vector<std::uint64_t> works;  // of its phases, in ascending order, each once
   std::uint64_t remote_lines = 0;    // of a turn, that go to other GPUs or come from there
@@ -28,7 +29,13 @@ struct PhaseRepeats {
     std::uint32_t by = 0;
   };
   std::vector<Count> counts;
-  std::vector<FlagWait> waits;  // ...and own ones are waited for by so much more than in the turn before
+  // ...and own ones are waited for by so much more than in the turn before, next until they have counted to `next`.
+  struct Wait {
+    std::uint32_t flag = 0;
+    std::uint32_t by = 0;
+    std::uint32_t next = 0;
+  };
+  std::vector<Wait> waits;
   // Behind `most` turns, if there are as many and more than were needed to find the period.
   std::unique_ptr<PhaseCursor> cursor;
   Phase phase;

@@ -58,21 +58,22 @@ std::uint64_t all_of(const std::vector<PhaseRepeats>& repeats) {
 std::uint64_t flag_of(std::uint32_t gpu, std::uint32_t flag) { return std::uint64_t{gpu} << 32U | flag; }
 }  // namespace
 
-// Each flag that a turn counts: its GPU, and by how much.
+// Each flag that a turn counts: its GPU, by how much, and how many turns of that are ahead.
 template <class Visit>
 void SteadySteps::for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const {
   const bool folded = machine_->folded_gpus() > 0 && machine_->gpus() == 1;
   for (std::size_t i = 0; i < repeats.size(); ++i) {
     const std::uint32_t own = at.warps[i].gpu;
     for (const PhaseRepeats::Count& count : repeats[i].counts) {
+      const std::uint64_t turns = repeats[i].turns;
       if (count.target == Target::local) {
-        visit(own, count.flag, count.by);
+        visit(own, count.flag, count.by, turns);
       } else if (count.target == Target::remote) {
-        visit(machine_->stands_for(count.gpu), count.flag, count.by);
+        visit(machine_->stands_for(count.gpu), count.flag, count.by, turns);
       } else if (folded) {  // all others' come, too
-        visit(own, count.flag, count.by * machine_->folded_gpus_of_node());
+        visit(own, count.flag, count.by * machine_->folded_gpus_of_node(), turns);
       } else {
-        for (const GpuId gpu : machine_->members(count.gpu, GpuId{own})) visit(gpu.value, count.flag, count.by);
+        for (const GpuId gpu : machine_->members(count.gpu, GpuId{own})) visit(gpu.value, count.flag, count.by, turns);
       }
     }
   }
@@ -80,12 +81,13 @@ void SteadySteps::for_each_count(const Mark& at, const std::vector<PhaseRepeats>
 
 bool SteadySteps::flags_agree(const Mark& at, const std::vector<PhaseRepeats>& repeats) {
   std::unordered_map<std::uint64_t, std::uint32_t> counted;
-  for_each_count(at, repeats,
-                 [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by) { counted[flag_of(gpu, flag)] += by; });
+  for_each_count(at, repeats, [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by, std::uint64_t /*turns*/) {
+    counted[flag_of(gpu, flag)] += by;
+  });
   for (std::size_t i = 0; i < repeats.size(); ++i) {
-    for (const FlagWait& wait : repeats[i].waits) {
+    for (const PhaseRepeats::Wait& wait : repeats[i].waits) {
       const auto at_flag = counted.find(flag_of(at.warps[i].gpu, wait.flag));
-      if (at_flag == counted.end() || at_flag->second != wait.value) return false;
+      if (at_flag == counted.end() || at_flag->second != wait.by) return false;
     }
   }
   return true;
@@ -113,10 +115,17 @@ std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(std::span<const
   const double passed = to_seconds(now.when - from.when);
   const std::vector<PhaseRepeats> one = repeats(window, turn);
   if (one.empty() || !flags_agree(now, one)) return std::nullopt;
-  const std::optional<double> found = turn_between(from.warps, now.warps, passed, one);
+  const std::optional<SteadyTurn> found = turn_between(from.warps, now.warps, passed, one);
   if (!found) return std::nullopt;
-  const double watched = passed / *found;
-  pace.turn = *found;
+  const double watched = passed / found->seconds;
+  pace.turn = found->seconds;
+  double most = most_ * watched;
+  if (!found->leads.empty()) {
+    // One GPU that stands for all: its flags are all that there are.
+    if (machine_->gpus() > 1 || machine_->folded_gpus() == 0 || !now.kernels.empty()) return std::nullopt;
+    most = std::min(most, room(now, one, found->leads));
+    if (most < 1) return std::nullopt;
+  }
   // Where a turn has phases of several kinds, each half of the window has to have them all, and what it tells is of
   // whole turns: some kinds take longer than others. In the first ones, groups of warps get out of step.
   const bool even = std::ranges::all_of(one, &PhaseRepeats::even);
@@ -124,12 +133,15 @@ std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(std::span<const
     if (watched < 2 || from.warps.front().at.phases < kFirstTurns * one.front().period) return std::nullopt;
     pace.turn = whole_turn(window, one);
   }
-  Ahead ahead{.repeats = turns_ahead(now, one, turn, most_ * watched), .pace = pace};
-  if (!ahead.repeats.empty()) ahead.turns = ahead.repeats.front().turns;
-  ahead.rest = even && static_cast<double>(ahead.turns) < std::floor(most_ * watched);
+  Ahead ahead{.repeats = turns_ahead(now, one, turn, most, found->leads), .pace = pace};
+  for (const PhaseRepeats& repeats : ahead.repeats)
+    ahead.turns = ahead.turns == 0 ? repeats.turns : std::min(ahead.turns, repeats.turns);
+  ahead.rest = even && static_cast<double>(ahead.turns) < std::floor(most);
   if (ahead.rest && now.kernels.empty()) paces_.insert_or_assign(all_of(one), pace);  // the run comes again
   if (ahead.repeats.empty()) return std::nullopt;
-  if (turn == Turn::loop && static_cast<double>(ahead.turns) < watched) return std::nullopt;
+  // What lies between those that get ahead and others is full soon.
+  const bool until_full = !found->leads.empty();
+  if (turn == Turn::loop && !until_full && static_cast<double>(ahead.turns) < watched) return std::nullopt;
   ahead.time = static_cast<double>(ahead.turns) * ahead.pace.turn;
   return ahead;
 }
@@ -153,8 +165,12 @@ bool SteadySteps::fit(const Mark& from, const Mark& now, bool waves, Ahead& ahea
   ahead.time = time;
   if (ahead.repeats.empty()) return true;
   if (all) return ahead.turns > 0;
+  const double share = std::round(time / ahead.pace.turn) / static_cast<double>(ahead.turns);
   ahead.turns = static_cast<std::uint64_t>(std::llround(time / ahead.pace.turn));
-  for (PhaseRepeats& repeats : ahead.repeats) repeats.cursor = nullptr;  // it stands elsewhere
+  for (PhaseRepeats& repeats : ahead.repeats) {
+    repeats.turns = static_cast<std::uint64_t>(std::llround(static_cast<double>(repeats.turns) * share));
+    repeats.cursor = nullptr;  // it stands elsewhere
+  }
   return ahead.turns > 0;
 }
 
@@ -172,18 +188,19 @@ double SteadySteps::settle(const Ahead& ahead) {
 void SteadySteps::go_on(const Mark& now, Ahead& ahead, double from, double to, Told told,
                         const TouchElsewhere& elsewhere) {
   if (!now.kernels.empty()) kernels_.leave_out(ahead.time, from, to, told);
-  const auto turns_at = [&](double share) {
-    return share == 1 ? ahead.turns : static_cast<std::uint64_t>(share * static_cast<double>(ahead.turns));
+  const auto turns_at = [&](double share, std::uint64_t all) {
+    return share == 1 ? all : static_cast<std::uint64_t>(share * static_cast<double>(all));
   };
   for (std::size_t i = 0; i < ahead.repeats.size(); ++i) {
     const Warps& warps = now.warps[i];
     const bool first = warps.gpu == 0;
     if (!first && to < 1) continue;  // nothing is told of them: all at once
-    const std::uint64_t some = first ? turns_at(to) - turns_at(from) : ahead.turns;
+    const std::uint64_t all = ahead.repeats[i].turns;
+    const std::uint64_t some = first ? turns_at(to, all) - turns_at(from, all) : all;
     if (some == 0) continue;
-    if (some < ahead.turns) ahead.repeats[i].cursor = nullptr;  // it stands behind all of them
+    if (some < all) ahead.repeats[i].cursor = nullptr;  // it stands behind all of them
     Gpu& gpu = machine_->gpu(warps.gpu);
-    const double seconds = ahead.time * static_cast<double>(some) / static_cast<double>(ahead.turns);
+    const double seconds = ahead.time * static_cast<double>(some) / static_cast<double>(all);
     gpu.leave_out_turns(warps.at.agent, ahead.repeats[i], some, gpu.clock().to_subcycles(nanoseconds(seconds * 1e9)),
                         first ? elsewhere : TouchElsewhere());
     ahead.remote_lines += some * ahead.repeats[i].remote_lines;
@@ -244,8 +261,9 @@ void SteadySteps::leave_out(const Mark& now, Ahead& ahead, const TouchElsewhere&
     Gpu& gpu = machine_->gpu(g);
     gpu.add_left_out(gpu.skipped().since(before[g]).times(1 / told - 1), g == 0 ? ahead.remote_lines : 0);
   }
-  for_each_count(now, ahead.repeats, [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by) {
-    machine_->gpu(gpu).count_left_out(flag, static_cast<std::uint32_t>(ahead.turns * by));
+  for_each_count(now, ahead.repeats, [&](std::uint32_t gpu, std::uint32_t flag, std::uint32_t by, std::uint64_t turns) {
+    machine_->gpu(gpu).count_left_out(flag, static_cast<std::uint32_t>(turns * by),
+                                      static_cast<std::uint32_t>(ahead.turns * by));
   });
   machine_->leave_out(ahead.time);
   uncertainty_ += machine_->gpu(0).clock().to_subcycles(nanoseconds(ahead.pace.scatter * ahead.time * 1e9));

@@ -119,10 +119,11 @@ std::vector<PhaseRepeats> SteadySteps::repeats(std::span<const Mark> window, Tur
   return found;
 }
 
-// All agree on the number of turns, so many at most. None: there is nothing to leave out. Where one of all does not go
-// on alike, as few phases as possible are looked at.
+// All agree on the number of turns, so many at most, or are ahead of them by their leads. None: there is nothing to
+// leave out. Where one of all does not go on alike, as few phases as possible are looked at.
 std::vector<PhaseRepeats> SteadySteps::turns_ahead(const Mark& at, const std::vector<PhaseRepeats>& one, Turn turn,
-                                                   double most_turns) const {
+                                                   double most_turns, const std::vector<double>& leads) const {
+  const auto lead = [&](std::size_t i) { return leads.empty() ? 1 : leads[i]; };
   // As many as the first GPU has ahead, but for one that stays, and those that it may be behind others.
   std::uint64_t stay = 1;
   if (machine_->gpus() > 1) {
@@ -135,19 +136,42 @@ std::vector<PhaseRepeats> SteadySteps::turns_ahead(const Mark& at, const std::ve
     stay += static_cast<std::uint64_t>(std::ceil(most - least));
   }
   std::uint64_t turns = stay + std::max<std::uint64_t>(1, static_cast<std::uint64_t>(most_turns));
-  for (const Warps& warps : at.warps) {
+  for (std::size_t i = 0; i < at.warps.size(); ++i) {
+    const Warps& warps = at.warps[i];
     if (warps.gpu != 0) break;
-    turns = std::min(turns, machine_->gpu(0).repeats(warps.at.agent, turn, turns).turns);
+    const auto its = static_cast<std::uint64_t>(std::ceil(static_cast<double>(turns) * lead(i)));
+    const std::uint64_t found = machine_->gpu(0).repeats(warps.at.agent, turn, its).turns;
+    turns = std::min(turns, static_cast<std::uint64_t>(static_cast<double>(found) / lead(i)));
   }
   if (turns <= stay) return {};
   turns -= stay;
   std::vector<PhaseRepeats> found;
-  for (const Warps& warps : at.warps) {
-    found.push_back(machine_->gpu(warps.gpu).repeats(warps.at.agent, turn, turns));
-    if (found.back().turns < turns) return {};
-    found.back().turns = turns;
+  for (std::size_t i = 0; i < at.warps.size(); ++i) {
+    const Warps& warps = at.warps[i];
+    const auto its = static_cast<std::uint64_t>(std::llround(static_cast<double>(turns) * lead(i)));
+    found.push_back(machine_->gpu(warps.gpu).repeats(warps.at.agent, turn, its));
+    if (found.back().turns < its) return {};
+    found.back().turns = its;
   }
   return found;
+}
+
+double SteadySteps::room(const Mark& at, const std::vector<PhaseRepeats>& one, const std::vector<double>& leads) const {
+  const Gpu& gpu = machine_->gpu(0);
+  auto most = std::numeric_limits<double>::max();
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    if (leads[i] == 1) continue;
+    if (at.warps[i].at.waits) return 0;
+    for (const PhaseRepeats::Wait& wait : one[i].waits) {
+      if (wait.by == 0) continue;
+      const double left = static_cast<double>(gpu.counted(wait.flag)) - wait.next;
+      most = std::min(most, left / wait.by / (leads[i] - 1));
+    }
+    // Who waits for them would go on before.
+    const auto awaited = [&](const PhaseRepeats::Count& count) { return gpu.is_awaited(count.flag); };
+    if (std::ranges::any_of(one[i].counts, awaited)) return 0;
+  }
+  return std::max(0.0, most);
 }
 
 bool SteadySteps::collectives_move() const {

@@ -43,7 +43,10 @@ class SteadySteps {
   [[nodiscard]] static double phases(const Mark& at);
   [[nodiscard]] std::vector<PhaseRepeats> repeats(std::span<const Mark> window, Turn turn) const;
   [[nodiscard]] std::vector<PhaseRepeats> turns_ahead(const Mark& at, const std::vector<PhaseRepeats>& one, Turn turn,
-                                                      double most) const;
+                                                      double most, const std::vector<double>& leads = {}) const;
+  // Turns until those that get ahead of others have filled all that lies between; 0: some wait already.
+  [[nodiscard]] double room(const Mark& at, const std::vector<PhaseRepeats>& one,
+                            const std::vector<double>& leads) const;
   [[nodiscard]] bool flags_agree(const Mark& at, const std::vector<PhaseRepeats>& repeats);
   template <class Visit>
   void for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const;
@@ -56,8 +59,8 @@ class SteadySteps {
   struct Ahead {
     std::vector<PhaseRepeats> repeats;  // by warps; none: collectives wait, or there are none
     Pace pace;
-    std::uint64_t turns = 0;
-    bool rest = false;  // of steps, all of the run that may be left out
+    std::uint64_t turns = 0;  // of those that do not get ahead of others; each has its own in `repeats`
+    bool rest = false;        // of steps, all of the run that may be left out
     double time = 0;
     std::uint64_t remote_lines = 0;
   };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "gpu_model/wave_skip.h"
 
@@ -15,6 +17,9 @@ namespace {
 // the ends of windows, which hold whole ones of those, is equally far in them.
 constexpr double kApart = 2;
 constexpr double kApartInBursts = 0.25;
+
+// Whole turns, of those that tell it, from which is seen who gets ahead of them.
+constexpr double kTurnsOfLead = 3;
 
 // Of the groups of warps that have the fewest phases in a turn, from the beginning of one to that of another.
 std::optional<double> turn_of_fewest(std::span<const SteppingWarps> from, std::span<const SteppingWarps> to,
@@ -31,13 +36,52 @@ std::optional<double> turn_of_fewest(std::span<const SteppingWarps> from, std::s
   return sum / static_cast<double>(groups);
 }
 
-}  // namespace
-
-std::optional<double> turn_between(std::span<const SteppingWarps> from, std::span<const SteppingWarps> to,
-                                   double window, const std::vector<PhaseRepeats>& repeats) {
+// Turns that groups went through.
+struct Turns {
   double least = std::numeric_limits<double>::max();
   double most = 0;
   double sum = 0;
+  std::size_t groups = 0;
+
+  void add(double turns) {
+    least = std::min(least, turns);
+    most = std::max(most, turns);
+    sum += turns;
+    ++groups;
+  }
+  [[nodiscard]] double mean() const { return sum / static_cast<double>(groups); }
+  // `apart`: how far they may seem to be.
+  [[nodiscard]] bool agree(double apart) const { return most - least <= 2 * WaveSkip::kSettled * mean() + apart; }
+};
+
+// Groups that do the same go on together; who is ahead of the slowest gets further ahead.
+std::vector<double> leads_of(const std::vector<double>& turns, std::uint32_t fewest,
+                             const std::vector<PhaseRepeats>& repeats) {
+  std::map<std::uint64_t, Turns> roles;
+  Turns slowest;
+  for (std::size_t i = 0; i < repeats.size(); ++i) {
+    roles[repeats[i].role].add(turns[i]);
+    if (repeats[i].period == fewest) slowest.add(turns[i]);
+  }
+  if (slowest.mean() < kTurnsOfLead || !slowest.agree(kApartInBursts)) return {};
+  std::vector<double> leads;
+  for (const PhaseRepeats& of : repeats) {
+    const Turns& role = roles.at(of.role);
+    Turns both = slowest;
+    both.add(role.mean());
+    const bool ahead = role.mean() > slowest.mean();
+    if (!role.agree(kApartInBursts) || (!ahead && !both.agree(kApartInBursts))) return {};
+    leads.push_back(ahead && !both.agree(kApartInBursts) ? role.mean() / slowest.mean() : 1);
+  }
+  return leads;
+}
+
+}  // namespace
+
+std::optional<SteadyTurn> turn_between(std::span<const SteppingWarps> from, std::span<const SteppingWarps> to,
+                                       double window, const std::vector<PhaseRepeats>& repeats) {
+  Turns all;
+  std::vector<double> turns;
   std::uint32_t shortest = kLongestTurn;
   std::size_t rear = 0;
   bool alike = true;
@@ -46,27 +90,31 @@ std::optional<double> turn_between(std::span<const SteppingWarps> from, std::spa
   for (std::size_t i = 0; i < repeats.size(); ++i) {
     if (place(i) < place(rear)) rear = i;
     alike = alike && repeats[i].remote_lines * first.period == first.remote_lines * repeats[i].period;
-    const double turns = (to[i].at.phases - from[i].at.phases) / repeats[i].period;
-    least = std::min(least, turns);
-    most = std::max(most, turns);
-    sum += turns;
+    turns.push_back((to[i].at.phases - from[i].at.phases) / repeats[i].period);
+    all.add(turns.back());
     shortest = std::min(shortest, repeats[i].period);
   }
-  const double mean = sum / static_cast<double>(repeats.size());
+  const double mean = all.mean();
   const bool unlike = std::ranges::any_of(repeats, [&](const PhaseRepeats& r) { return r.period != shortest; });
-  const double apart = unlike ? kApartInBursts : kApart;
-  if (most - least > 2 * WaveSkip::kSettled * mean + apart / shortest) return std::nullopt;
-  if (unlike) return turn_of_fewest(from, to, shortest, repeats);
+  std::vector<double> leads;
+  if (!all.agree((unlike ? kApartInBursts : kApart) / shortest)) {
+    if (unlike) leads = leads_of(turns, shortest, repeats);
+    if (leads.empty()) return std::nullopt;
+  }
+  if (unlike) {
+    const auto seconds = turn_of_fewest(from, to, shortest, repeats);
+    return seconds ? std::optional(SteadyTurn{*seconds, std::move(leads)}) : std::nullopt;
+  }
   const double turn = window / mean;
   const CollectiveSteps& before = from[rear].at;
   const CollectiveSteps& after = to[rear].at;
   const std::uint32_t phases = after.phase - before.phase;
-  if (!alike || phases == 0 || (!repeats[rear].even && phases % repeats[rear].period != 0)) return turn;
+  if (!alike || phases == 0 || (!repeats[rear].even && phases % repeats[rear].period != 0)) return SteadyTurn{turn, {}};
   // From entry to entry, or by how far it is within its phases: one may have a beginning in it, the other is not exact.
   const double passed = (after.phases - before.phases) / repeats[rear].period;
   const double its_turn =
       std::min(to_seconds(after.entered - before.entered) * repeats[rear].period / phases, turn * mean / passed);
-  return std::max(its_turn, turn);
+  return SteadyTurn{std::max(its_turn, turn), {}};
 }
 
 }  // namespace weft

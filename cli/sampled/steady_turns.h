@@ -16,11 +16,19 @@ struct SteppingWarps {
   CollectiveSteps at;
 };
 
-// A turn in seconds, of a window of so many seconds; all by warps. Where all groups do alike, and the one that was
-// furthest behind is slower than their mean, its turn: those ahead go faster until what lies
-// between is full, then at its pace. Else the mean. Where some groups have fewer phases in a turn than others, these
-// tell it. None: some went on so much faster than others that it does not stay so.
-[[nodiscard]] std::optional<double> turn_between(std::span<const SteppingWarps> from, std::span<const SteppingWarps> to,
-                                                 double window, const std::vector<PhaseRepeats>& repeats);
+struct SteadyTurn {
+  double seconds = 0;
+  // By warps, turns of theirs in one of these: those that fill slots for others get ahead until all are full. None: one
+  // each.
+  std::vector<double> leads;
+};
+
+// What a turn takes, of a window of so many seconds; all by warps. Where all groups do alike, and the one that was
+// furthest behind is slower than their mean, its turn: those ahead go faster until what lies between is full, then at
+// its pace. Else the mean. Where some groups have fewer phases in a turn than others, these tell it, and others may get
+// ahead of them. None: some went on so much faster or slower than others that it does not stay so.
+[[nodiscard]] std::optional<SteadyTurn> turn_between(std::span<const SteppingWarps> from,
+                                                     std::span<const SteppingWarps> to, double window,
+                                                     const std::vector<PhaseRepeats>& repeats);
 
 }  // namespace weft

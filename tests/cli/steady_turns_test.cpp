@@ -20,7 +20,11 @@ SteppingWarps at(std::uint32_t group, double seconds, double phase, double ahead
 struct Window {
   std::vector<SteppingWarps> from, to;
   std::vector<PhaseRepeats> repeats;
-  [[nodiscard]] std::optional<double> turn() const { return turn_between(from, to, kWindow, repeats); }
+  [[nodiscard]] std::optional<SteadyTurn> steady() const { return turn_between(from, to, kWindow, repeats); }
+  [[nodiscard]] std::optional<double> turn() const {
+    const std::optional<SteadyTurn> found = steady();
+    return found && found->leads.empty() ? std::optional(found->seconds) : std::nullopt;
+  }
 };
 
 // All but the last group make a phase in 8 us, the last one, which is some behind, in `last`.
@@ -96,8 +100,35 @@ TEST(SteadyTurns, WhereSomeMakeManyPhasesToOneTheOnesTellTheTime) {
   EXPECT_NEAR(*of_pieces(8.2 / 31e-6, 1 / 31e-6).turn(), 8 * 31e-6, 1e-9);
 }
 
-// They fill what lies between, and go at the others' pace when it is full.
-TEST(SteadyTurns, WhoGetsAheadOfThemIsNotSteady) { EXPECT_FALSE(of_pieces(12 / 31e-6, 1 / 31e-6).turn()); }
+// They fill what lies between, and go at the others' pace when it is full: of one phase of those nothing is told.
+TEST(SteadyTurns, WhoGetsAheadOfThemIsNotSteady) { EXPECT_FALSE(of_pieces(12 / 31e-6, 1 / 31e-6).steady()); }
+
+// Of a slot in eight pieces each, `kWindow` has five, which one half of the groups fills so much faster.
+Window of_slots(double faster) {
+  Window found = of_pieces(8 * faster / 16e-6, 1 / 16e-6);
+  for (std::uint32_t g = 0; g < kGroups; ++g) {
+    found.repeats[g].period = g % 2 == 0 ? 8 : 1;
+    found.repeats[g].role = g % 2;
+  }
+  return found;
+}
+
+TEST(SteadyTurns, WhoFillsSlotsForOthersGetsAheadOfThem) {
+  const std::optional<SteadyTurn> found = of_slots(1.2).steady();
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->seconds, 16e-6, 1e-9);
+  ASSERT_EQ(found->leads.size(), kGroups);
+  for (std::uint32_t g = 0; g < kGroups; ++g) EXPECT_NEAR(found->leads[g], g % 2 == 0 ? 1.2 : 1, 1e-6);
+  EXPECT_TRUE(of_slots(1.01).steady()->leads.empty());
+}
+
+// Slots would be empty soon, or one of those that do the same waits for something else.
+TEST(SteadyTurns, WhoFallsBehindOrGoesAloneIsNotSteady) {
+  EXPECT_FALSE(of_slots(0.8).steady());
+  Window alone = of_slots(1.2);
+  alone.to[0].at.phases = alone.from[0].at.phases + 40;
+  EXPECT_FALSE(alone.steady());
+}
 
 TEST(SteadyTurns, MuchFasterOnesDoNotStaySo) { EXPECT_FALSE(window(16e-6).turn()); }
 

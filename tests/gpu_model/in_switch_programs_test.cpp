@@ -6,6 +6,7 @@
 
 #include <tuple>
 
+#include "gpu_model/phase_repeats.h"
 #include "network/schedule_values.h"
 #include "tests/gpu_model/phase_agents.h"
 
@@ -126,6 +127,34 @@ TEST(InSwitchPrograms, SumOverTheGpusOfAllNodes) {
 TEST(InSwitchPrograms, SumMessagesOfManyLoops) {
   expect_sums_of({1, 2, 2, 1}, 17 * 2 * 256 + 5);   // chunks of 64 KiB
   expect_sums_of({3, 2, 2, 1}, 17 * 2 * 1024 + 5);  // of 128 KiB
+}
+
+// Of ranks that are alike, each slot is as the one before it, and counters go on from slot to slot.
+TEST(InSwitchPrograms, ATurnOfAlikeRanksIsASlot) {
+  for (const bool alike : {false, true}) {
+    for (const auto kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter}) {
+      SCOPED_TRACE(to_string(kind));
+      InSwitchPlace place;
+      place.spec.channels = 1;
+      place.ranks = 8;
+      place.kind = kind;
+      place.bytes = std::int64_t{512} << 20;
+      place.buffer = kBuffer;
+      place.alike_ranks = alike;
+      for (std::uint32_t rank = 0; rank < place.ranks; ++rank) place.group.push_back(GpuId{rank});
+      const auto programs = in_switch_programs(place, 0);
+      for (std::uint32_t group = 0; group < programs->groups(0); ++group) {
+        const auto cursor = programs->start(0, group);
+        Phase phase;
+        for (std::uint32_t i = 0; i < 128; ++i) ASSERT_TRUE(cursor->next(phase));  // slots come again
+        const PhaseRepeats found = find_repeats(phase, *cursor, Turn::loop, 8);
+        EXPECT_TRUE(found.period == (alike ? 1 : kInSwitchSlots) ||
+                    found.period == (alike ? place.ranks : kInSwitchSlots * place.ranks))
+            << found.period;
+        for (const PhaseRepeats::Wait& wait : found.waits) EXPECT_TRUE(wait.by == 1 || wait.by == place.ranks);
+      }
+    }
+  }
 }
 
 }  // namespace

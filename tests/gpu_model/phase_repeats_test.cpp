@@ -51,7 +51,7 @@ TEST(PhaseRepeats, ATurnEndsWhereTheFlagsAreTheSameAgain) {
   ASSERT_EQ(four.counts.size(), 4);
   for (const PhaseRepeats::Count& count : four.counts) EXPECT_EQ(count.by, 1);
   ASSERT_EQ(four.waits.size(), 4);
-  for (const FlagWait& wait : four.waits) EXPECT_EQ(wait.value, 1);
+  for (const PhaseRepeats::Wait& wait : four.waits) EXPECT_EQ(wait.by, 1);
 }
 
 TEST(PhaseRepeats, EndsBeforeAPhaseThatIsUnlikeTheOthers) {
@@ -128,7 +128,7 @@ TEST(PhaseRepeats, FlagsInsideTheDataCountLines) {
   const PhaseRepeats found = of(phases);
   EXPECT_EQ(found.period, 1);
   ASSERT_EQ(found.waits.size(), 1);
-  EXPECT_EQ(found.waits[0].value, 32);
+  EXPECT_EQ(found.waits[0].by, 32);
   ASSERT_EQ(found.counts.size(), 1);
   EXPECT_EQ(found.counts[0].by, 32);
 }
