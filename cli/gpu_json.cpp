@@ -37,6 +37,14 @@ void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
   f.count("registers", unit.registers, 1024, 1 << 24);
   f.count("shared_memory_bytes", unit.shared_memory_bytes, 0, 1 << 30);
   f.count("reserved_shared_memory_bytes", unit.reserved_shared_memory_bytes, 0, 1 << 20);
+  if (Fields::kReads ? f.has("shared_memory_carveouts_KiB") : !unit.shared_memory_carveouts_KiB.empty()) {
+    f.counts("shared_memory_carveouts_KiB", unit.shared_memory_carveouts_KiB, 0, 1 << 20, 64);
+    auto& sizes = unit.shared_memory_carveouts_KiB;
+    f.refuse_unless(std::ranges::is_sorted(sizes), "shared_memory_carveouts_KiB",
+                    fmt::format("expected ascending sizes, got {}", fmt::join(sizes, ", ")));
+    // Those of a chip: another amount of shared memory has none.
+    if (Fields::kReads && std::uint64_t{sizes.back()} * 1024 != unit.shared_memory_bytes) sizes.clear();
+  }
   f.object("flops_per_cycle", [&](auto& pipes) { pipe_fields(pipes, unit.flops_per_cycle, 0.001, 1e9); });
   f.object("pipe_efficiency", [&](auto& pipes) { pipe_fields(pipes, unit.pipe_efficiency, 0.001, 1); });
   f.object(

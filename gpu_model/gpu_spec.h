@@ -28,8 +28,11 @@ struct ComputeUnitSpec {
   std::uint32_t max_threads = 2048;
   std::uint32_t max_blocks = 32;
   std::uint32_t registers = 65536;
-  std::uint32_t shared_memory_bytes = 0;                            // usable by blocks
-  std::uint32_t reserved_shared_memory_bytes = 0;                   // taken by the system for each block
+  std::uint32_t shared_memory_bytes = 0;           // usable by blocks
+  std::uint32_t reserved_shared_memory_bytes = 0;  // taken by the system for each block
+  // How much of l1_bytes a unit can set apart as shared memory, ascending; the last is shared_memory_bytes. It is set
+  // anew only where no block stands. None: all of it always is.
+  std::vector<std::uint32_t> shared_memory_carveouts_KiB;
   std::array<double, kPipeCount> flops_per_cycle{0, 0, 0, 64, 16};  // dense, of one unit, by Pipe
   std::array<double, kPipeCount> pipe_efficiency{1, 1, 1, 1, 1};    // best measured / peak
   AttentionEfficiency attention_efficiency{};

@@ -26,6 +26,14 @@ BlockNeeds block_needs(const ComputeUnitSpec& unit, std::uint32_t threads, std::
   needs.threads = warps * kWarp;
   needs.registers = warps * round_up(registers_per_thread * kWarp, kRegisterUnit);
   needs.shared_memory = round_up(shared_memory_bytes + unit.reserved_shared_memory_bytes, kSharedMemoryUnit);
+  needs.carveout = unit.shared_memory_bytes;
+  const std::uint32_t together = blocks_per_unit(unit, needs) * needs.shared_memory;
+  for (const std::uint32_t kib : unit.shared_memory_carveouts_KiB) {
+    if (kib * 1024 >= together) {
+      needs.carveout = kib * 1024;
+      break;
+    }
+  }
   return needs;
 }
 
@@ -33,14 +41,18 @@ UnitSlots::UnitSlots(const ComputeUnitSpec& unit)
     : threads_(unit.max_threads),
       registers_(unit.registers),
       shared_memory_(unit.shared_memory_bytes),
-      blocks_(unit.max_blocks) {}
+      blocks_(unit.max_blocks),
+      most_shared_memory_(unit.shared_memory_bytes),
+      most_blocks_(unit.max_blocks) {}
 
 bool UnitSlots::fits(const BlockNeeds& needs) const {
+  const bool is_empty = blocks_ == most_blocks_;
   return needs.threads <= threads_ && needs.registers <= registers_ && needs.shared_memory <= shared_memory_ &&
-         blocks_ > 0;
+         blocks_ > 0 && (is_empty || needs.carveout <= carveout_);
 }
 
 void UnitSlots::take(const BlockNeeds& needs) {
+  if (blocks_ == most_blocks_) shared_memory_ = carveout_ = needs.carveout;
   threads_ -= needs.threads;
   registers_ -= needs.registers;
   shared_memory_ -= needs.shared_memory;
@@ -52,9 +64,12 @@ void UnitSlots::release(const BlockNeeds& needs) {
   registers_ += needs.registers;
   shared_memory_ += needs.shared_memory;
   ++blocks_;
+  if (blocks_ == most_blocks_) shared_memory_ = most_shared_memory_;
 }
 
 std::uint32_t UnitSlots::room(const BlockNeeds& needs) const {
+  const bool is_empty = blocks_ == most_blocks_;
+  if (!is_empty && needs.carveout > carveout_) return 0;
   std::uint32_t blocks = blocks_;
   if (needs.threads > 0) blocks = std::min(blocks, threads_ / needs.threads);
   if (needs.registers > 0) blocks = std::min(blocks, registers_ / needs.registers);

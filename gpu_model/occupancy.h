@@ -15,12 +15,15 @@ struct BlockNeeds {
   std::uint32_t threads = 0;
   std::uint32_t registers = 0;
   std::uint32_t shared_memory = 0;
+  std::uint32_t carveout = 0;  // shared memory that a unit needs, for as many such blocks as it can take; bytes
 };
 
 [[nodiscard]] BlockNeeds block_needs(const ComputeUnitSpec& unit, std::uint32_t threads,
                                      std::uint32_t registers_per_thread, std::uint32_t shared_memory_bytes);
 
-// What is free on one unit.
+// What is free on one unit. Its carveout is that of the kernel whose block came first, and stays until it is empty:
+// what other kernels' blocks can have of it is what is left, and who wants a larger one for as many blocks as fit on an
+// empty unit waits. So it is on H100 and H200 (docs/validation.md, Blocks beside kernels).
 class UnitSlots {
  public:
   explicit UnitSlots(const ComputeUnitSpec& unit);
@@ -35,6 +38,8 @@ class UnitSlots {
   std::uint32_t registers_;
   std::uint32_t shared_memory_;
   std::uint32_t blocks_;
+  std::uint32_t most_shared_memory_, most_blocks_;
+  std::uint32_t carveout_ = 0;  // of the blocks that stand on it
 };
 
 // Blocks of one kind that fit on an empty unit; 0 when not even one does.

@@ -85,6 +85,30 @@ TEST(Occupancy, TakingAndReleasingIsExact) {
   EXPECT_TRUE(slots.fits(big));
 }
 
+// As beside blocks of the probe on H200, which have 0, 42 or 87 KB: an elementwise kernel's 16 blocks want 16 KiB, an
+// attention's three 213.
+TEST(Occupancy, ACarveoutStaysUntilTheUnitIsEmpty) {
+  ComputeUnitSpec hopper = a100();
+  hopper.shared_memory_bytes = 228 << 10;
+  hopper.shared_memory_carveouts_KiB = {0, 8, 16, 32, 64, 100, 132, 164, 196, 228};
+  const BlockNeeds elementwise = block_needs(hopper, 128, 32, 0);
+  const BlockNeeds attention = block_needs(hopper, 128, 48, 71'680);
+  EXPECT_EQ(elementwise.carveout, 16U << 10);
+  EXPECT_EQ(attention.carveout, 228U << 10);
+  EXPECT_EQ(blocks_per_unit(hopper, attention), 3U);
+  for (const std::uint32_t shared : {0U, 42'000U, 87'568U}) {
+    UnitSlots slots(hopper);
+    const BlockNeeds resident = block_needs(hopper, 512, 96, shared);
+    slots.take(resident);
+    EXPECT_EQ(slots.room(elementwise), shared == 0 ? 0U : 4U);
+    EXPECT_EQ(slots.fits(elementwise), shared != 0);
+    EXPECT_EQ(slots.room(attention), 0U);
+    EXPECT_FALSE(slots.fits(attention));
+    slots.release(resident);
+    EXPECT_EQ(slots.room(attention), 3U);
+  }
+}
+
 TEST(ClockDomain, CyclesGoToTimeAndBack) {
   std::mt19937_64 random(3);
   for (const double mhz : {1000.0, 1410.0, 1830.0}) {
