@@ -75,11 +75,9 @@ class Gpu final : public Chip {
                        const TouchElsewhere& elsewhere);
   // In what was left out, the flag has counted so much further, and who waits for it does so for `awaited` more.
   void count_left_out(std::uint32_t flag, std::uint32_t by, std::uint32_t awaited);
-  [[nodiscard]] std::uint32_t counted(std::uint32_t flag) const { return flags_[flag].count; }
-  [[nodiscard]] bool is_awaited(std::uint32_t flag) const { return flags_[flag].waiter != WaitQueue::kNone; }
+  [[nodiscard]] const Flag& flag(std::uint32_t index) const { return flags_[index]; }
   void add_left_out(const GpuProgress& moved, std::uint64_t remote_lines);
-  // Lines that another GPU's agents touched in what was left out.
-  void touch(const L2Cache::Lines& lines, bool stored);
+  void touch(const L2Cache::Lines& lines, bool stored);  // by another GPU's agents, in what was left out
   // Loads and stores of lines of other GPUs, simulated and left out.
   [[nodiscard]] std::uint64_t remote_lines() const { return remote_loads_ + remote_stores_; }
   [[nodiscard]] std::uint64_t remote_lines_left_out() const { return remote_left_out_; }

@@ -164,11 +164,13 @@ double SteadySteps::room(const Mark& at, const std::vector<PhaseRepeats>& one, c
     if (at.warps[i].at.waits) return 0;
     for (const PhaseRepeats::Wait& wait : one[i].waits) {
       if (wait.by == 0) continue;
-      const double left = static_cast<double>(gpu.counted(wait.flag)) - wait.next;
+      const double left = static_cast<double>(gpu.flag(wait.flag).count) - wait.next;
       most = std::min(most, left / wait.by / (leads[i] - 1));
     }
     // Who waits for them would go on before.
-    const auto awaited = [&](const PhaseRepeats::Count& count) { return gpu.is_awaited(count.flag); };
+    const auto awaited = [&](const PhaseRepeats::Count& count) {
+      return gpu.flag(count.flag).waiter != WaitQueue::kNone;
+    };
     if (std::ranges::any_of(one[i].counts, awaited)) return 0;
   }
   return std::max(0.0, most);

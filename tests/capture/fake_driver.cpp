@@ -1,8 +1,8 @@
 // Stands for the driver, libcuda.so.1: says which CUDA it is for, and what captures.
+#include "tests/capture/fake_driver.h"
+
 #include <cstdint>
 #include <cstdlib>
-
-#include "tests/capture/fake_driver.h"
 
 extern "C" {
 

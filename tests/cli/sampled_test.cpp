@@ -236,24 +236,6 @@ TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
   }
 }
 
-// Two thirds of a loop of eight GPUs, of 24 blocks that drift apart: nothing repeats but steps, in runs of twelve.
-TEST_F(Sampled, LeavesOutStepsOfTheRunThatAllAreIn) {
-  const Json sampled = run(R"({"system": "dgx-a100", "gpus": 8, "workload": {"collective": "all_reduce",
-    "bytes": 268435456}, "all_reduce": {"algorithm": "ring", "protocol": "Simple"}})",
-                           "--fidelity sampled");
-  EXPECT_NEAR(at(sampled, "/iteration/time_s"), 2276e-6, 0.02 * 2276e-6);  // in `cycle`
-  EXPECT_GT(at(sampled, "/engine/skipped_fraction"), 0.5);                 // 0.36 by rounds alone
-}
-
-// Who fills slots is a fifth faster, until all eight are full: a third of this message, and of the next one nothing.
-TEST_F(Sampled, LeavesOutSlotsWhileSomeGetAhead) {
-  const Json sampled = run(R"({"system": "hgx-h100", "gpus": 8, "workload": {"collective": "all_reduce",
-    "bytes": 536870912}, "all_reduce": {"algorithm": "in_switch", "protocol": "Simple"}})",
-                           "--fidelity sampled");
-  EXPECT_NEAR(at(sampled, "/iteration/time_s"), 2130e-6, 0.02 * 2130e-6);  // as coarse, with nothing left out
-  EXPECT_GT(at(sampled, "/engine/skipped_fraction"), 0.5);
-}
-
 // Cut into chunks of 19200 B, messages of LL128 leave some channels less to do than others.
 TEST_F(Sampled, AFoldedMessageTakesAsLongAsItsFullestBlock) {
   const char* config = R"({"system": "dgx-a100", "gpus": 4, "workload": {"collective": "all_reduce", "bytes": 3145728},
