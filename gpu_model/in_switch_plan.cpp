@@ -79,7 +79,7 @@ CollectivePlan plan_in_switch(const CollectiveContext& context, const Collective
   place.fence = clock.to_subcycles(library.fence);
   place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
   place.poll = clock.to_subcycles(library.in_switch.poll);
-  place.alike_ranks = place.alike_trees = wish.alike_ranks;
+  place.alike_ranks = wish.alike_ranks;
   place.node_latency = clock.to_subcycles(context.node_latency) + staging_time(*context.gpu);
   place.values_travel = context.values_travel;
   place.nic_line = nic_line_time(*context.gpu, context.nic_GBps);

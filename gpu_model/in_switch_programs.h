@@ -31,10 +31,11 @@ struct InSwitchPlace {
   std::uint32_t copy_lines_per_round = 16;           // of those that copy to and from staging buffers
   CollectiveKind kind = CollectiveKind::all_reduce;  // others: of one node; broadcast, reduce: on registered buffers
   std::uint32_t root = 0;
-  std::int64_t bytes = 0;              // of the part that a rank moves by itself, or of the whole that all share
-  bool registered = false;             // only of one node
-  bool alike_ranks = false;            // they fill slots at the same time: one counter is enough for all slots
-  bool alike_trees = false;            // over nodes: where there are any (network/binary_tree.h)
+  std::int64_t bytes = 0;   // of the part that a rank moves by itself, or of the whole that all share
+  bool registered = false;  // only of one node
+  // They fill slots at the same time, so one counter is enough for all slots; and over nodes have trees in which all
+  // nodes are alike, where there are any (network/binary_tree.h).
+  bool alike_ranks = false;
   SubCycle node_latency = 0;           // of a message from one node to another
   SubCycle proxy_latency = 0;          // what host threads add to it
   SubCycle nic_line = 0;               // that a GPU's share of the NICs takes for a line

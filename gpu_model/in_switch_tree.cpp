@@ -8,7 +8,7 @@ namespace weft {
 
 TreeNode InSwitchTree::tree_of(std::uint32_t channel, std::uint32_t node) const {
   const bool second = channel % 2 == 1;
-  if (place_->alike_trees && has_alike_trees(place_->nodes())) return alike_tree(place_->nodes(), node, second);
+  if (place_->alike_ranks && has_alike_trees(place_->nodes())) return alike_tree(place_->nodes(), node, second);
   return second ? second_binary_tree(place_->nodes(), node) : binary_tree(place_->nodes(), node);
 }
 

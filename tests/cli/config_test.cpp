@@ -114,6 +114,18 @@ TEST(RunConfig, TakesGpcsOfABoardForAllItsUnitsOnly) {
   EXPECT_EQ(fewer.gpcs, 8U);
 }
 
+// Another amount of shared memory is another chip's, whose carveouts are not known.
+TEST(RunConfig, TakesCarveoutsForTheSharedMemoryThatTheyEndWith) {
+  const auto carveouts_with = [](const std::vector<std::string>& settings) {
+    return read_with(settings).system.gpu.compute_unit.shared_memory_carveouts_KiB;
+  };
+  EXPECT_EQ(carveouts_with({}).back(), 228U);
+  EXPECT_TRUE(carveouts_with({"gpu.compute_unit.shared_memory_bytes=131072"}).empty());
+  EXPECT_THAT(
+      error_with({"gpu.compute_unit.shared_memory_carveouts_KiB=[64, 8, 228]"}),
+      StartsWith("e.json: /gpu/compute_unit/shared_memory_carveouts_KiB: expected ascending sizes, got 64, 8, 228"));
+}
+
 TEST(RunConfig, RefusesImpossibleNumbersWhereTheyStand) {
   EXPECT_THAT(error_with({"network.link.bandwidth_GBps=-25"}), StartsWith("e.json: /network/link/bandwidth_GBps: "));
   EXPECT_THAT(error_with({"network.link.latency_ns=0"}), StartsWith("e.json: /network/link/latency_ns: "));
