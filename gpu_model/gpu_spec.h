@@ -67,7 +67,7 @@ struct L2Spec {
   // What an access adds that crosses to the other half of the chip: the first half of the units is near to the first
   // half of the slices. 0: one partition.
   std::uint32_t far_latency_cycles = 0;
-  bool far_copies = false;                    // each half keeps copies of the other half's lines that its units read
+  bool far_copies = false;                    // what units write in the other half takes a place in theirs, too
   bool coalesces_reads = false;               // requests for a line that another one waits for are served with it
   std::uint32_t atomic_bytes_per_cycle = 32;  // of one slice's atomic unit
   TlbSpec tlb{};                              // beside the L2

@@ -158,16 +158,10 @@ L2Cache::Access L2Cache::read(const Lines& lines, SubCycle now, SubCycle spacing
     const Place at = place(lines.first + from);
     const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
     const SubCycle arrival = now + from * spacing;
-    const bool far = keeps_copies(lines.communication) && is_far(at, lines);
-    const Place asked = far ? copy_of(at) : at;
     const bool may_join = coalesces_ && !lines.communication;  // a collective's blocks have lines of their own
-    if (!may_join || !joins(asked, lines, from, to, arrival, spacing, access)) {
-      if (far) {
-        read_far(at, lines, from, to, arrival, spacing, access);
-      } else {
-        read_chunk(at, lines, from, to, arrival, spacing, access);
-      }
-      if (may_join) await(asked, lines, from, to);
+    if (!may_join || !joins(at, lines, from, to, arrival, spacing, access)) {
+      read_chunk(at, lines, from, to, arrival, spacing, access);
+      if (may_join) await(at, lines, from, to);
     }
     from = to;
   }
@@ -264,7 +258,7 @@ L2Cache::Access L2Cache::write(const Lines& lines, SubCycle now, SubCycle spacin
 
 void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                           SubCycle spacing, Access& access) {
-  if (far_copies_) drop_copies(at, lines, from, to);
+  if (makes_copies(at, lines)) write_copies(at, lines, from, to, arrival);
   L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
   if (const L2Tags::Row row = whole(address, lines, from, to, spacing, write_line_time_); row.ways != nullptr) {
     write_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, true, access));

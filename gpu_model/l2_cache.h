@@ -74,8 +74,7 @@ class L2Cache {
   // What an update takes of a channel's time, in writes of the same size.
   void set_update_cost(std::uint32_t writes) { update_cost_ = writes; }
 
-  // The lines are there now, as if they had been used, in no time. `by_all`: units of both halves read them, so that
-  // each half has them.
+  // The lines are there now, as if they had been used, in no time.
   enum class Use { read, write, atomic };
   struct Touched {
     std::int64_t fetched_bytes = 0;  // from HBM, as they would have been
@@ -87,7 +86,7 @@ class L2Cache {
       return *this;
     }
   };
-  Touched touch(const Lines& lines, Use use, bool by_all = false);
+  Touched touch(const Lines& lines, Use use);
 
   // Visits each line that it holds, but for copies: visit(line, dirty, communication).
   template <class Visit>
@@ -229,22 +228,18 @@ class L2Cache {
   [[nodiscard]] SubCycle far_latency(Place at, const Lines& lines) const {
     return is_far(at, lines) ? far_latency_ : 0;
   }
-  // As long as little of the cache is used, copies could put nothing out: none are kept then, and a GPU that touches
-  // little costs the host little. The price is the way to the other half, each time.
-  [[nodiscard]] bool keeps_copies(bool communication) const {
-    return far_copies_ && (communication && own_tags_ ? *own_tags_ : tags_).much_used();
-  }
-  // Of lines that live in the other half: what the asking half has copies of is read there, the rest at home, and the
-  // copies come into being.
-  void read_far(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival, SubCycle spacing,
-                Access& access);
   // Where copies of a line are, under a number that no line of that slice has.
   [[nodiscard]] Place copy_of(Place at) const {
     return {at.slice < far_slices_from_ ? at.slice + far_slices_from_ : at.slice - far_slices_from_,
             at.line + lines_of_slice_};
   }
-  // Lines [from, to) of `lines`, which lie in the chunk at `at`, were written at home.
-  void drop_copies(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to);
+  // Whether what these lines' writers are far from takes a second place. As long as little of the cache is used, copies
+  // could put nothing out, and a GPU that touches little costs the host little.
+  [[nodiscard]] bool makes_copies(Place at, const Lines& lines) const {
+    return far_copies_ && is_far(at, lines) && (lines.communication && own_tags_ ? *own_tags_ : tags_).much_used();
+  }
+  // Lines [from, to) of `lines`, which lie in the chunk at `at`, are written from the other half.
+  void write_copies(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle now);
   // The dirty sectors of a way that holds the line at `at` go to HBM.
   void write_back(L2Tags::Way way, Place at, SubCycle now);
 

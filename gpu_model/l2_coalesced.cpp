@@ -29,7 +29,7 @@ bool L2Cache::joins(Place at, const Lines& lines, std::uint32_t from, std::uint3
   const Fill& fill = fills_[at.slice * kFillEntries + chunk % kFillEntries];
   SubCycle done = std::max(other.ready, arrival + spacing * (to - from - 1));
   if (fill.is_of(chunk)) done = std::max(done, fill.ready());
-  access.done = std::max(access.done, done + (at.line < lines_of_slice_ ? far_latency(at, lines) : 0));
+  access.done = std::max(access.done, done + far_latency(at, lines));
   statistics_.hits += to - from;
   return true;
 }

@@ -102,24 +102,6 @@ L2Tags::Inserted L2Tags::insert(Address& at, std::uint32_t slice, std::uint32_t 
   }
 }
 
-std::array<L2Tags::Way*, L2Tags::kLanes> L2Tags::find_chunk(const Address& at) {
-  Group& group = groups_of_sets_[at.group];
-  const Lanes match = ways_of(group, at.tag);
-  std::array<Way*, kLanes> found{};
-  if (!any(match)) return found;
-  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-    if (match[lane] != 0) found[lane] = lane_of(group.ways[match[lane] - 1], lane);
-  }
-  if (!any(match ^ match[0])) {
-    use(group.trees, match[0] - 1, kAllTrees);
-    return found;
-  }
-  for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
-    if (match[lane] != 0) use(group.trees, match[lane] - 1, lane_bits(lane));
-  }
-  return found;
-}
-
 L2Tags::Row L2Tags::row(const Address& at) {
   if (!holds_chunks()) return {};
   Group& group = groups_of_sets_[at.group];

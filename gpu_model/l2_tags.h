@@ -74,8 +74,6 @@ class L2Tags {
   }
   // Whether the lines of a chunk lie side by side.
   [[nodiscard]] bool holds_chunks() const { return chunk_mask_ + 1 == kLanes; }
-  // find() of all lines of a chunk, the first one at `at`, where tags hold chunks.
-  std::array<Way*, kLanes> find_chunk(const Address& at);
   // Makes room for a line that is not there. `at` is its address, renewed when the tags grow.
   Inserted insert(Address& at, std::uint32_t slice, std::uint32_t line);
 

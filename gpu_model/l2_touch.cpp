@@ -3,13 +3,14 @@
 
 namespace weft {
 
-L2Cache::Touched L2Cache::touch(const Lines& lines, Use use, bool by_all) {
+L2Cache::Touched L2Cache::touch(const Lines& lines, Use use) {
   const bool written = use != Use::read;
   const bool needed = use != Use::write;  // what is there is
   const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
   L2Tags& all = tags(lines.communication);
   std::uint32_t fetched = 0;  // sectors
   std::uint32_t written_back = 0;
+  // `home`: else it is a copy, which only takes its place.
   const auto touch_line = [&](Place at, std::uint32_t sectors, bool home) {
     L2Tags::Address address = all.address(at.slice, at.line);
     L2Tags::Way* way = all.find(address);
@@ -20,7 +21,7 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, Use use, bool by_all) {
     }
     if (home && needed) fetched += kSectorCount[sectors & ~L2Tags::valid(*way)];
     *way |= sectors << 4;
-    if (written) *way = (*way & ~L2Tags::kCommunication) | sectors | owner;
+    if (home && written) *way = (*way & ~L2Tags::kCommunication) | sectors | owner;
   };
   // All lines of a chunk, if they can be told at once.
   const auto touch_chunk = [&](Place at, bool home) {
@@ -35,27 +36,27 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, Use use, bool by_all) {
       }
     }
     *row.ways |= L2Tags::kValid;
-    if (written) *row.ways = (*row.ways & ~L2Tags::kCommunication) | (L2Tags::kDirty | owner);
+    if (home && written) *row.ways = (*row.ways & ~L2Tags::kCommunication) | (L2Tags::kDirty | owner);
     return true;
+  };
+  const auto touch_all = [&](Place first, std::uint32_t from, std::uint32_t to, bool whole, bool home) {
+    if (whole && touch_chunk(first, home)) return;
+    for (std::uint32_t i = from; i < to; ++i) {
+      touch_line({first.slice, first.line + i - from}, sectors_of(lines, i), home);
+    }
   };
   Place at = place(lines.first);
   for (std::uint32_t from = 0; from < lines.count;) {
     const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
     const Place next = place(lines.first + to);
     if (to < lines.count) all.prefetch(next.slice, next.line);
-    if (written && far_copies_) drop_copies(at, lines, from, to);
     const bool whole = to - from == kChunkLines && sectors_of(lines, from) == 15 && sectors_of(lines, to - 1) == 15;
-    if (!whole || !touch_chunk(at, true)) {
-      for (std::uint32_t i = from; i < to; ++i) touch_line({at.slice, at.line + i - from}, sectors_of(lines, i), true);
-    }
-    // Where it is not known which half a unit belongs to: every second chunk is read from the other one.
-    const bool far = lines.partition == kNoPartition ? (at.line >> kChunkShift) % 2 == 1 : is_far(at, lines);
-    if (!written && (by_all || far) && keeps_copies(lines.communication)) {
-      const Place copy = copy_of(at);
-      if (to - from < kChunkLines || !touch_chunk(copy, false)) {
-        for (std::uint32_t i = from; i < to; ++i) touch_line({copy.slice, copy.line + i - from}, 15, false);
-      }
-    }
+    // Where it is not known which half a unit belongs to: every second chunk is written from the other one.
+    const std::uint32_t half = at.slice >= far_slices_from_ ? 1 : 0;
+    Lines by = lines;
+    if (lines.partition == kNoPartition && !lines.communication) by.partition = half ^ (at.line >> kChunkShift & 1U);
+    if (written && makes_copies(at, by)) touch_all(copy_of(at), from, to, whole, false);
+    touch_all(at, from, to, whole, true);
     from = to;
     at = next;
   }

@@ -19,7 +19,6 @@ L2Cache::Access L2Cache::atomic(const Lines& lines, SubCycle now, SubCycle spaci
     const Place at = place(one.first);
     Access access;
     read_chunk(at, one, 0, 1, now + i * spacing, spacing, access);
-    if (far_copies_) drop_copies(at, one, 0, 1);
     const SubCycle longer = (atomic_sector_time_ - sector_time_) * kSectorCount[sectors];
     Slice& slice = slices_[slice_of(at, own)];
     if (own) slice.ahead.add(now, slice.free, longer);
@@ -45,7 +44,6 @@ L2Cache::Access L2Cache::update(LineAddress line, SubCycle now) {
   slice.ahead.add(now, slice.free, sector_time_ * kSectorCount[15]);
   slice.free = access.started + sector_time_ * kSectorCount[15];
   access.done = slice.free;
-  if (far_copies_) drop_copies(at, {.first = line}, 0, 1);
   if (L2Tags::Way* const way = find(tags(true).address(at.slice, at.line), at, true); way != nullptr) {
     write_back(*way, at, access.started);
     *way &= ~(L2Tags::kCommunication | 0xFFU);  // its sectors are in memory only

@@ -68,7 +68,7 @@ L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, 
                              .count = to - from,
                              .first_sectors = slice.sectors(from),
                              .last_sectors = slice.sectors(to - 1)},
-                            slice.atomic ? L2Cache::Use::atomic : use, slice.through_l1);
+                            slice.atomic ? L2Cache::Use::atomic : use);
         };
         for (std::size_t b = 0; b < wave.size(); ++b) {
           const Phase& phase = wave[b];

@@ -16,7 +16,7 @@ class ToldLines {
  public:
   // Of lines [from, to) of a stream that begins at `first`, those that it was not told yet; it will be now.
   void shorten(LineAddress first, std::uint32_t partition, bool stored, std::uint32_t& from, std::uint32_t& to) {
-    Part& told = parts_[first << 3U | LineAddress{partition & 3U} << 1U | (stored ? 1U : 0U)];
+    Part& told = parts_[first << 3U | (stored ? LineAddress{partition & 3U} << 1U | 1U : 0U)];
     if (from > told.to || to < told.from || told.from == told.to) {  // elsewhere in it
       told = {from, to};
     } else if (from >= told.from) {

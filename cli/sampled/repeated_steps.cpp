@@ -17,7 +17,7 @@ constexpr std::uint32_t kFewestTimes = 5;
 constexpr double kAlike = 0.01;
 // The last step is simulated: what comes behind meets GPUs as far apart as they are.
 constexpr std::uint32_t kStaying = 1;
-// Two buffers in turn.
+// Two buffers in turn. They lie elsewhere in the L2, so that every second step may take longer: two count as one.
 constexpr std::uint32_t kBuffers = 2;
 
 // GPUs that end a collective so far apart from the first one, as a share of its time, do not wait for each other: who
@@ -84,8 +84,9 @@ bool ended_apart(const Machine& machine, const Program& program, const std::vect
 }
 
 void SteadySequence::begin() {
-  for (const RepeatedSteps& steps : repeated_steps(*program_, from_)) {
-    going_.push_back({steps, std::vector<std::uint32_t>(machine_->gpus(), 0)});
+  for (const auto& [first, period, times] : repeated_steps(*program_, from_)) {
+    const RepeatedSteps of_all_buffers{first, period * kBuffers, times / kBuffers};
+    going_.push_back({of_all_buffers, std::vector<std::uint32_t>(machine_->gpus(), 0)});
   }
 }
 
@@ -160,8 +161,8 @@ bool SteadySequence::leave_out(const Going& going, Time now) {
     return false;
   };
   while (next < times && begun(next)) ++next;
-  if (next + kStaying + kBuffers > times) return false;
-  const std::uint32_t steps = (times - next - kStaying) / kBuffers * kBuffers;
+  if (next + kStaying >= times) return false;
+  const std::uint32_t steps = times - next - kStaying;
   const std::uint32_t like = std::ranges::min(going.ended) - 1;
   const RepeatedOps ops{OpId{first + next * period}, steps * period, OpId{first + like * period}, period};
   const Moved& last = going.last;

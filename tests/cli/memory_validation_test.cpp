@@ -92,8 +92,8 @@ TEST(MemoryValidation, MixesAreAsFastAsOnRealGpus) {
       testing::Test::RecordProperty(fmt::format("{} {}", m.system, what), fmt::format("{:.3f}", simulated));
       EXPECT_NEAR(simulated / measured, 1, share) << m.system << " " << what;
     };
-    expect_near("written", stream_rate(m.system, 0, 1), m.written, 0.05);
-    expect_near("copied", stream_rate(m.system, 1, 1), m.copied, 0.05);
+    expect_near("written", stream_rate(m.system, 0, 1), m.written, 0.06);
+    expect_near("copied", stream_rate(m.system, 1, 1), m.copied, 0.06);
     expect_near("read in L2", l2_rate(m.system, 1, 0), m.read_l2, 0.06);
     expect_near("written in L2", l2_rate(m.system, 0, 1), m.written_l2, 0.08);
     expect_near("copied in L2", l2_rate(m.system, 1, 1), m.copied_l2, 0.08);

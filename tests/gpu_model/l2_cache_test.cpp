@@ -175,77 +175,83 @@ TEST(L2Cache, RequestsForLinesThatOthersWaitForAreServedWithThem) {
   }
 }
 
-// A line that lives in the half of slices 2 and 3, read from the other one.
 class L2CacheWithCopies : public testing::Test {
  protected:
-  // By default of one set a slice, hence with all of its sets from the beginning: it keeps copies.
-  static GpuSpec gpu(std::int64_t bytes = 4 * 4 * 128) {
+  static constexpr std::int64_t kBytes = 64 << 10;
+  static constexpr LineAddress kLines = kBytes / 128 * 3 / 4;  // three quarters of the cache
+
+  static GpuSpec gpu(bool copies) {
     GpuSpec gpu = small_gpu();
-    gpu.l2.bytes = bytes;
+    gpu.l2.bytes = kBytes;
     gpu.l2.far_latency_cycles = 50;
-    gpu.l2.far_copies = true;
+    gpu.l2.far_copies = copies;
     gpu.hbm.bytes = 16 << 20;  // as much as so few sets tell apart
     return gpu;
   }
-  static LineAddress far_line(const L2Cache& l2, LineAddress from = 0) {
-    while (l2.place(from).slice < 2) ++from;
-    return from;
-  }
-  static L2Cache::Lines by_half_0(LineAddress line) { return {.first = line, .partition = 0}; }
-
-  GpuSpec gpu_ = gpu();
-  L2Cache l2_{gpu_.l2, gpu_.hbm, gpu_.clock};
-};
-
-TEST_F(L2CacheWithCopies, WhatWasReadFromFarIsNearAfterwards) {
-  const LineAddress line = far_line(l2_);
-  const auto first = l2_.read(by_half_0(line), n(0));
-  EXPECT_EQ(first.done, n(2 + 200 + 50));
-  EXPECT_EQ(l2_.read(by_half_0(line), n(20)).done, first.done);  // on its way
-  EXPECT_EQ(l2_.read(by_half_0(line), n(1000)).done, n(1000 + 2));
-  EXPECT_EQ(l2_.hbm_statistics().read_bytes, 128);
-  EXPECT_EQ(l2_.statistics().misses, 1);
-}
-
-TEST_F(L2CacheWithCopies, AWriteDropsTheCopyOfItsSectors) {
-  const LineAddress line = far_line(l2_);
-  l2_.read(by_half_0(line), n(0));
-  l2_.write(only(line, 1), n(1000));
-  EXPECT_EQ(l2_.read({.first = line, .first_sectors = 14, .last_sectors = 14, .partition = 0}, n(2000)).done,
-            n(2000) + n(3) / 2);
-  EXPECT_EQ(l2_.read(by_half_0(line), n(3000)).done, n(3000 + 2 + 50));  // at home, written
-  EXPECT_EQ(l2_.hbm_statistics().read_bytes, 128);
-  l2_.atomic(by_half_0(line), n(4000));
-  EXPECT_GT(l2_.read(by_half_0(line), n(5000)).done, n(5000 + 50));
-  l2_.update(line, n(6000));
-  EXPECT_GT(l2_.read(by_half_0(line), n(7000)).done, n(7000 + 200));
-}
-
-TEST_F(L2CacheWithCopies, ALineReadFromBothHalvesTakesTwoPlaces) {
-  constexpr LineAddress kLines = (64 << 10) / 128 * 3 / 4;  // three quarters of the cache, six with copies
-  gpu_ = gpu(64 << 10);
-  for (const bool copies : {false, true}) {
-    gpu_.l2.far_copies = copies;
-    L2Cache l2(gpu_.l2, gpu_.hbm, gpu_.clock);
+  // The lines twice, each written by a unit of the half in which it lives, or of the other one.
+  static std::int64_t written_back(L2Cache& l2, bool from_far) {
     for (int pass = 0; pass < 2; ++pass) {
       for (LineAddress line = 0; line < kLines; ++line) {
-        for (const std::uint32_t half : {0U, 1U}) l2.read({.first = line, .partition = half}, n(0));
+        const std::uint32_t home = l2.place(line).slice >= 2 ? 1 : 0;
+        l2.write({.first = line, .partition = from_far ? 1 - home : home}, n(0));
       }
     }
-    if (copies) {
-      EXPECT_GT(l2.hbm_statistics().read_bytes, kLines * 128 * 5 / 4);
-    } else {
-      EXPECT_EQ(l2.hbm_statistics().read_bytes, kLines * 128);
+    return l2.hbm_statistics().write_bytes;
+  }
+};
+
+TEST_F(L2CacheWithCopies, WhatIsWrittenFromFarTakesTwoPlaces) {
+  for (const bool copies : {false, true}) {
+    for (const bool from_far : {false, true}) {
+      const GpuSpec spec = gpu(copies);
+      L2Cache l2(spec.l2, spec.hbm, spec.clock);
+      if (copies && from_far) {
+        EXPECT_GT(written_back(l2, from_far), kLines * 128 / 4);
+      } else {
+        EXPECT_EQ(written_back(l2, from_far), 0);
+      }
     }
   }
 }
 
-TEST_F(L2CacheWithCopies, KeepsNoneAsLongAsLittleIsUsed) {
-  gpu_ = gpu(64 << 10);
-  L2Cache l2(gpu_.l2, gpu_.hbm, gpu_.clock);
-  const LineAddress line = far_line(l2);
-  l2.read(by_half_0(line), n(0));
-  EXPECT_EQ(l2.read(by_half_0(line), n(1000)).done, n(1000 + 2 + 50));
+// Also where the L2 is told what it holds. As many lines are written from far as not, where it is not known by whom.
+TEST_F(L2CacheWithCopies, WhatItIsToldToBeWrittenTakesAsManyPlaces) {
+  for (const bool copies : {false, true}) {
+    const GpuSpec spec = gpu(copies);
+    L2Cache l2(spec.l2, spec.hbm, spec.clock);
+    std::int64_t written_back = 0;
+    for (int pass = 0; pass < 2; ++pass) {
+      written_back +=
+          l2.touch({.first = 0, .count = static_cast<std::uint32_t>(kLines)}, L2Cache::Use::write).written_back_bytes;
+    }
+    if (copies) {
+      EXPECT_GT(written_back, kLines * 128 / 16);
+    } else {
+      EXPECT_EQ(written_back, 0);
+    }
+    EXPECT_EQ(l2.hbm_statistics().write_bytes, 0);
+  }
+}
+
+TEST_F(L2CacheWithCopies, WhatBothHalvesReadTakesOnePlace) {
+  const GpuSpec spec = gpu(true);
+  L2Cache l2(spec.l2, spec.hbm, spec.clock);
+  for (int pass = 0; pass < 2; ++pass) {
+    for (LineAddress line = 0; line < kLines; ++line) {
+      for (const std::uint32_t half : {0U, 1U}) l2.read({.first = line, .partition = half}, n(0));
+    }
+  }
+  EXPECT_EQ(l2.hbm_statistics().read_bytes, kLines * 128);
+}
+
+TEST_F(L2CacheWithCopies, WhatLivesInTheOtherHalfIsFartherEachTime) {
+  const GpuSpec spec = gpu(true);
+  L2Cache l2(spec.l2, spec.hbm, spec.clock);
+  LineAddress line = 0;
+  while (l2.place(line).slice < 2) ++line;
+  const L2Cache::Lines from_far{.first = line, .partition = 0};
+  EXPECT_EQ(l2.read(from_far, n(0)).done, n(2 + 200 + 50));
+  EXPECT_EQ(l2.read(from_far, n(1000)).done, n(1000 + 2 + 50));
 }
 
 TEST(L2Cache, ReadsAChunkAsOneRequestToMemory) {

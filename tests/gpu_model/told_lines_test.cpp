@@ -36,13 +36,14 @@ TEST(ToldLines, AreKnownNearTheLastOnly) {
   EXPECT_EQ(told(5, 30), Lines(5, 30));
 }
 
-TEST(ToldLines, OfEachStreamAndHalfOfTheChip) {
+TEST(ToldLines, OfEachStreamAndWhereItIsStoredOfEachHalfOfTheChip) {
   Told told;
   EXPECT_EQ(told(10, 20), Lines(10, 20));
   EXPECT_EQ(told(10, 20, 2000), Lines(10, 20));
-  EXPECT_EQ(told(10, 20, 1000, 1), Lines(10, 20));
+  EXPECT_EQ(told(10, 20, 1000, 1), Lines());
   EXPECT_EQ(told(10, 20, 1000, 0, true), Lines(10, 20));
   EXPECT_EQ(told(10, 20, 1000, 0, true), Lines());
+  EXPECT_EQ(told(10, 20, 1000, 1, true), Lines(10, 20));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
+#include <utility>
 
 #include "gpu_model/kernels_in_a_row.h"
 
@@ -19,6 +21,21 @@ void print(const std::string& what, double measured, double simulated, const cha
              100 * (simulated / measured - 1));
   std::fflush(stdout);
 }
+
+// Of kernels of one kind, the smallest first: by how much longer others take. What lies between two of them is in each.
+class LongerThanShortest {
+ public:
+  void print(const std::string& what, double measured_us, double simulated_us) {
+    if (!shortest_) {
+      shortest_ = {measured_us, simulated_us};
+    } else {
+      weft::print(what, measured_us - shortest_->first, simulated_us - shortest_->second, "us more than the smallest");
+    }
+  }
+
+ private:
+  std::optional<std::pair<double, double>> shortest_;
+};
 
 // Blocks that take a unit each go over regions of `bytes` in all, each region for `readers` of them. Blocks that go on
 // take any unit, where the probe's keep theirs.
@@ -37,6 +54,27 @@ double regions_GBps(const GpuSpec& spec, std::uint64_t bytes, std::uint32_t bloc
   (writes ? demand.writes : demand.reads).push_back({.base = kBase, .bytes_per_block = region, .modulo = groups});
   const double moved = static_cast<double>(region) * blocks * repeats;
   return moved / to_seconds(time_of_last(spec, {demand, demand})) * 1e-9;
+}
+
+// Of two kernels in turns over the same lines, by a block a unit, of which the second one reads: the mean.
+double passed_on_us(const GpuSpec& spec, std::uint64_t bytes, bool first_writes) {
+  KernelDemand second;
+  const std::uint64_t region = bytes / spec.compute_units;
+  second.shape.grid = {spec.compute_units, 1, 1};
+  second.shape.block = {1024, 1, 1};
+  second.shape.registers_per_thread = 32;
+  second.shape.shared_memory_bytes = 200 << 10;
+  second.iterations = static_cast<std::uint32_t>(region / kLoadBytes);
+  second.stages = kLoadsAtATime;
+  KernelDemand first = second;
+  second.reads.push_back({.base = kBase, .bytes_per_block = region});
+  (first_writes ? first.writes : first.reads) = second.reads;
+  std::vector<KernelDemand> in_turns;
+  for (int i = 0; i < 3; ++i) in_turns.insert(in_turns.end(), {first, second});
+  double us = 1e6 * to_seconds(time_of_last(spec, in_turns));
+  in_turns.push_back(first);
+  us += 1e6 * to_seconds(time_of_last(spec, in_turns));
+  return us / 2;
 }
 
 // An elementwise kernel with two tensors read and one written, one behind others like it.
@@ -70,10 +108,19 @@ void print_cache(const Json& probe, const GpuSpec& spec) {
                       item.at("rotation").get<int>()),
           item.at("GBps"), regions_GBps(spec, item.at("bytes"), item.at("blocks"), 1, writes), "GB/s");
   }
+  for (const std::string first : {"read", "write"}) {
+    LongerThanShortest passed_on;
+    for (const Json& item : cache.at("passed_on")) {
+      if (item.at("shift") != 0U || item.at("first") != first) continue;
+      passed_on.print(fmt::format("{:.1f} MiB passed on, first {}", item.at("bytes").get<double>() / (1 << 20), first),
+                      item.at("us"), passed_on_us(spec, item.at("bytes"), first == "write"));
+    }
+  }
+  LongerThanShortest adds;
   for (const Json& item : cache.at("adds")) {
     if (!item.at("aggressor").is_null()) continue;
-    print(fmt::format("add of {} MiB", item.at("bytes").get<std::uint64_t>() >> 20), item.at("us").at("median"),
-          add_us(spec, item.at("bytes")), "us");
+    adds.print(fmt::format("add of {} MiB", item.at("bytes").get<std::uint64_t>() >> 20), item.at("us").at("median"),
+               add_us(spec, item.at("bytes")));
   }
 }
 
