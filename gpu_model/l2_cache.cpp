@@ -258,7 +258,7 @@ L2Cache::Access L2Cache::write(const Lines& lines, SubCycle now, SubCycle spacin
 
 void L2Cache::write_chunk(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle arrival,
                           SubCycle spacing, Access& access) {
-  if (makes_copies(at, lines)) write_copies(at, lines, from, to, arrival);
+  if (makes_copies(at, lines.partition, lines.communication)) write_copies(at, lines, from, to, arrival);
   L2Tags::Address address = tags(lines.communication).address(at.slice, at.line);
   if (const L2Tags::Row row = whole(address, lines, from, to, spacing, write_line_time_); row.ways != nullptr) {
     write_whole(at, lines, row, address.group, pass(at, lines, from, arrival, spacing, true, access));

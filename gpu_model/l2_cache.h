@@ -221,22 +221,21 @@ class L2Cache {
   }
   // Whether communication has put the line out of the cache; forgets it.
   bool lost(Place at);
-  [[nodiscard]] bool is_far(Place at, const Lines& lines) const {
-    const std::uint32_t partition = at.slice >= far_slices_from_ ? 1 : 0;
-    return lines.partition + partition == 1;
-  }
+  [[nodiscard]] std::uint32_t half_of(Place at) const { return at.slice >= far_slices_from_ ? 1 : 0; }
+  // From units of this half, or of none.
+  [[nodiscard]] bool is_far(Place at, std::uint32_t half) const { return half + half_of(at) == 1; }
   [[nodiscard]] SubCycle far_latency(Place at, const Lines& lines) const {
-    return is_far(at, lines) ? far_latency_ : 0;
+    return is_far(at, lines.partition) ? far_latency_ : 0;
   }
   // Where copies of a line are, under a number that no line of that slice has.
   [[nodiscard]] Place copy_of(Place at) const {
     return {at.slice < far_slices_from_ ? at.slice + far_slices_from_ : at.slice - far_slices_from_,
             at.line + lines_of_slice_};
   }
-  // Whether what these lines' writers are far from takes a second place. As long as little of the cache is used, copies
+  // Whether what units of this half write there takes a second place. As long as little of the cache is used, copies
   // could put nothing out, and a GPU that touches little costs the host little.
-  [[nodiscard]] bool makes_copies(Place at, const Lines& lines) const {
-    return far_copies_ && is_far(at, lines) && (lines.communication && own_tags_ ? *own_tags_ : tags_).much_used();
+  [[nodiscard]] bool makes_copies(Place at, std::uint32_t half, bool communication) const {
+    return far_copies_ && is_far(at, half) && (communication && own_tags_ ? *own_tags_ : tags_).much_used();
   }
   // Lines [from, to) of `lines`, which lie in the chunk at `at`, are written from the other half.
   void write_copies(Place at, const Lines& lines, std::uint32_t from, std::uint32_t to, SubCycle now);

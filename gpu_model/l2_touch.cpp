@@ -39,6 +39,11 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, Use use) {
     if (home && written) *row.ways = (*row.ways & ~L2Tags::kCommunication) | (L2Tags::kDirty | owner);
     return true;
   };
+  // Where it is not known which half a unit belongs to: every second chunk is written from the other one.
+  const auto half_that_writes = [&](Place at) {
+    const bool known = lines.partition != kNoPartition || lines.communication;
+    return known ? lines.partition : half_of(at) ^ ((at.line >> kChunkShift) & 1U);
+  };
   const auto touch_all = [&](Place first, std::uint32_t from, std::uint32_t to, bool whole, bool home) {
     if (whole && touch_chunk(first, home)) return;
     for (std::uint32_t i = from; i < to; ++i) {
@@ -51,11 +56,9 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, Use use) {
     const Place next = place(lines.first + to);
     if (to < lines.count) all.prefetch(next.slice, next.line);
     const bool whole = to - from == kChunkLines && sectors_of(lines, from) == 15 && sectors_of(lines, to - 1) == 15;
-    // Where it is not known which half a unit belongs to: every second chunk is written from the other one.
-    const std::uint32_t half = at.slice >= far_slices_from_ ? 1 : 0;
-    Lines by = lines;
-    if (lines.partition == kNoPartition && !lines.communication) by.partition = half ^ (at.line >> kChunkShift & 1U);
-    if (written && makes_copies(at, by)) touch_all(copy_of(at), from, to, whole, false);
+    if (use == Use::write && makes_copies(at, half_that_writes(at), lines.communication)) {
+      touch_all(copy_of(at), from, to, whole, false);
+    }
     touch_all(at, from, to, whole, true);
     from = to;
     at = next;
