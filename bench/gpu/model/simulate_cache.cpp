@@ -37,20 +37,26 @@ class LongerThanShortest {
   std::optional<std::pair<double, double>> shortest_;
 };
 
-// Blocks that take a unit each go over regions of `bytes` in all, each region for `readers` of them. Blocks that go on
-// take any unit, where the probe's keep theirs.
-double regions_GBps(const GpuSpec& spec, std::uint64_t bytes, std::uint32_t blocks, std::uint32_t readers,
-                    bool writes) {
+// Blocks that take a unit each, of which each goes over a region.
+KernelDemand a_unit_each(std::uint32_t blocks, std::uint64_t region) {
   KernelDemand demand;
-  const std::uint32_t groups = blocks / readers;
-  const std::uint64_t region = std::max<std::uint64_t>(bytes / groups / kLoadBytes, 1) * kLoadBytes;
-  const auto repeats = static_cast<std::uint32_t>(std::clamp<std::uint64_t>((std::uint64_t{1} << 20) / region, 2, 16));
-  demand.shape.grid = {blocks * repeats, 1, 1};
+  demand.shape.grid = {blocks, 1, 1};
   demand.shape.block = {1024, 1, 1};
   demand.shape.registers_per_thread = 32;
   demand.shape.shared_memory_bytes = 200 << 10;
   demand.iterations = static_cast<std::uint32_t>(region / kLoadBytes);
   demand.stages = kLoadsAtATime;
+  return demand;
+}
+
+// Blocks that take a unit each go over regions of `bytes` in all, each region for `readers` of them. Blocks that go on
+// take any unit, where the probe's keep theirs.
+double regions_GBps(const GpuSpec& spec, std::uint64_t bytes, std::uint32_t blocks, std::uint32_t readers,
+                    bool writes) {
+  const std::uint32_t groups = blocks / readers;
+  const std::uint64_t region = std::max<std::uint64_t>(bytes / groups / kLoadBytes, 1) * kLoadBytes;
+  const auto repeats = static_cast<std::uint32_t>(std::clamp<std::uint64_t>((std::uint64_t{1} << 20) / region, 2, 16));
+  KernelDemand demand = a_unit_each(blocks * repeats, region);
   (writes ? demand.writes : demand.reads).push_back({.base = kBase, .bytes_per_block = region, .modulo = groups});
   const double moved = static_cast<double>(region) * blocks * repeats;
   return moved / to_seconds(time_of_last(spec, {demand, demand})) * 1e-9;
@@ -58,14 +64,8 @@ double regions_GBps(const GpuSpec& spec, std::uint64_t bytes, std::uint32_t bloc
 
 // Of two kernels in turns over the same lines, by a block a unit, of which the second one reads: the mean.
 double passed_on_us(const GpuSpec& spec, std::uint64_t bytes, bool first_writes) {
-  KernelDemand second;
   const std::uint64_t region = bytes / spec.compute_units;
-  second.shape.grid = {spec.compute_units, 1, 1};
-  second.shape.block = {1024, 1, 1};
-  second.shape.registers_per_thread = 32;
-  second.shape.shared_memory_bytes = 200 << 10;
-  second.iterations = static_cast<std::uint32_t>(region / kLoadBytes);
-  second.stages = kLoadsAtATime;
+  KernelDemand second = a_unit_each(spec.compute_units, region);
   KernelDemand first = second;
   second.reads.push_back({.base = kBase, .bytes_per_block = region});
   (first_writes ? first.writes : first.reads) = second.reads;
