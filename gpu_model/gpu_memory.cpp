@@ -51,7 +51,7 @@ void Gpu::respond(const GpuEvent& event, const L2Cache::Access& access, EventKin
   if (kernel.communication) {
     unit.in_ahead.add(comes, unit.in_free, port_time);
   } else {
-    const double share = unit.in_ahead.communication(comes, unit.in_free);
+    const double share = unit.in_ahead.share(comes, unit.in_free);
     if (share > 0) {
       ledgers_[kernel.op.value].held_by_port +=
           share * event.lines * static_cast<double>(std::max<SubCycle>(unit.in_free + port_time - comes, 0));

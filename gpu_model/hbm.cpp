@@ -100,7 +100,7 @@ Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sec
   if (communication) {
     at.ahead.add(first, at.bus.tail(), sectors);
   } else {
-    ahead = at.ahead.communication(first, at.bus.tail());
+    ahead = at.ahead.share(first, at.bus.tail());
   }
   std::int64_t last = 0;
   // The row before is open until the precharge; free bursts follow closely, or it is not worth the while.

@@ -72,7 +72,7 @@ class Hbm {
   // The share of communication in what the channel has to do at `now`.
   [[nodiscard]] double communication_ahead(std::uint32_t channel, SubCycle now) {
     Channel& at = channels_[channel];
-    return at.ahead.communication(slot_at_or_after(bus_time(now)), at.bus.tail());
+    return at.ahead.share(slot_at_or_after(bus_time(now)), at.bus.tail());
   }
 
   // Forgets what is under way: the state of an idle memory at time 0, rows closed.

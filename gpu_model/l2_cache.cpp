@@ -231,17 +231,20 @@ SubCycle L2Cache::take(Slice& slice, SubCycle free, std::uint32_t channel, SubCy
                        std::uint32_t count, Access& access) {
   Hbm& memory = hbm(lines.communication);
   const SubCycle accepts = memory.accepts_from(channel);
+  const SubCycle by_hbm = std::max<SubCycle>(accepts - std::max(arrival, free), 0);
   if (lines.communication) {
     slice.ahead.add(arrival, free, sector_time_ * kSectorCount[15] * count);
   } else {
     const SubCycle by_slice = std::max<SubCycle>(free - arrival, 0);
-    if (const double share = slice.ahead.communication(arrival, free); share > 0) {
+    if (const double share = slice.ahead.share(arrival, free); share > 0) {
       access.held_by_cache += share * static_cast<double>(by_slice) * count;
     }
-    if (const SubCycle by_hbm = accepts - std::max(arrival, free); by_hbm > 0) {
-      access.held_by_hbm += memory.communication_ahead(channel, arrival) * static_cast<double>(by_hbm) * count;
-    }
+    // Its own wait for HBM, and those of the requests ahead of it.
+    const double waits =
+        slice.stalls.share(arrival, free) * static_cast<double>(by_slice) + static_cast<double>(by_hbm);
+    if (waits > 0) access.held_by_hbm += memory.communication_ahead(channel, arrival) * waits * count;
   }
+  if (by_hbm > 0) slice.stalls.add(arrival, free, by_hbm);
   return std::max(free, accepts);
 }
 

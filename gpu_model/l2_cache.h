@@ -123,6 +123,7 @@ class L2Cache {
     SubCycle free = 0;
     SubCycle write_free = 0;  // where writes have a port of their own
     WorkAhead ahead;
+    WorkAhead stalls;  // of what the slice has ahead, when it waits for room in the queue of its channel
   };
   // Chunks of which lines are on their way from HBM: who asks for one meanwhile gets it when it arrives.
   class Fill {

@@ -17,6 +17,7 @@ import subprocess
 import sys
 
 REPETITIONS = 4  # of a victim; the first one meets an empty L2 and is left out
+LAUNCH_US = 1.0  # from one launch to the next
 
 
 class Failed(Exception):
@@ -30,25 +31,25 @@ def run(arguments):
 
 
 def kineto_of(victim):
-    """Its kernels in a row, REPETITIONS times, launched well before they run: a Kineto file."""
+    """Its kernels in a row, REPETITIONS times, all launched before the first one runs: a Kineto file."""
     events = []
-    launch, start, number = 0.0, 1000.0 + 10 * REPETITIONS * len(victim["kernels"]), 0
+    launch, start, number = 0.0, 20.0 + LAUNCH_US * REPETITIONS * len(victim["kernels"]), 0
     for _ in range(REPETITIONS):
         for kernel in victim["kernels"]:
             number += 1
             operator = victim["operators"][kernel["operator"]]
             events.append({"ph": "X", "cat": "cpu_op", "name": operator["name"], "pid": 0, "tid": 1, "ts": launch,
-                           "dur": 3.0, "args": {"Input Dims": operator["inputs"],
+                           "dur": 0.9 * LAUNCH_US, "args": {"Input Dims": operator["inputs"],
                                                 "Input type": [operator["type"]] * len(operator["inputs"])}})
             events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 0, "tid": 1,
-                           "ts": launch + 1, "dur": 1.0, "args": {"correlation": number}})
+                           "ts": launch + 0.3 * LAUNCH_US, "dur": 0.3 * LAUNCH_US, "args": {"correlation": number}})
             events.append({"ph": "X", "cat": "kernel", "name": kernel["name"], "pid": 0, "tid": 7, "ts": start,
                            "dur": kernel["alone_us"],
                            "args": {"device": 0, "stream": 7, "correlation": number, "grid": kernel["grid"],
                                     "block": kernel["block"], "cluster": kernel.get("cluster", [1, 1, 1]),
                                     "registers per thread": kernel["registers"],
                                     "shared memory": kernel["shared_memory_bytes"]}})
-            launch += 4
+            launch += LAUNCH_US
             start += kernel["alone_us"] + 1
     return {"schemaVersion": 1, "traceEvents": events}
 

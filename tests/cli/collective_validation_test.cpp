@@ -52,7 +52,7 @@ TEST(ExchangeValidation, AllToAllAndShiftAreAsFastAsMeasured) {
   constexpr std::int64_t kMiB = 1 << 20;
   expect("hgx-h100", 4, "all_to_all", 524288000, 334.9, 0.08);
   expect("hgx-b200", 8, "all_to_all", 256 * kMiB, 268.4 * 7 / 8 / 438.8e-3, 0.15);
-  expect("hgx-b200", 8, "shift", 64 * kMiB, 67.11 / 793.1e-3, 0.20);      // four thread blocks
+  expect("hgx-b200", 8, "shift", 64 * kMiB, 67.11 / 793.1e-3, 0.24);      // four thread blocks
   expect("hgx-b200", 8, "shift", 1024 * kMiB, 1073.7 / 1668.5e-3, 0.08);  // all
 }
 

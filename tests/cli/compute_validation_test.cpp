@@ -106,7 +106,7 @@ TEST(ComputeValidation, L2IsReadAtItsRate) {
   GpuSpec spec = preset_system("hgx-h100").gpu;
   const std::uint64_t footprint = 16 << 20;
   const std::uint64_t per_block = 64 << 10;
-  const double rate = bytes_per_cycle(spec, per_block, static_cast<std::uint32_t>(footprint / per_block), 2);
+  const double rate = bytes_per_cycle(spec, per_block, static_cast<std::uint32_t>(footprint / per_block), 4);
   expect_between("bytes_per_cycle", rate, 0.93 * 7026 / 1.83, 1.05 * 7026 / 1.83);
 }
 

@@ -54,6 +54,7 @@ GpuSpec with_units(GpuSpec spec, std::uint32_t units) {
   spec.compute_units = units;
   spec.gpcs = 1;
   spec.gpc_units.clear();
+  spec.gpc_bytes_per_cycle = 0;  // these blocks come to all GPCs
   return spec;
 }
 
