@@ -26,7 +26,7 @@ constexpr double kStartAndEnd = 1.2e-6;
 // from 0 downwards to -1, the share of traffic and operations that is taken away. At -1 a kernel only starts.
 struct FitPoint {
   double x = 0;
-  // The second parameter, where times jump: on the bytes where cycles or bytes were added, cycles where bytes were
+  // The second parameter, where times jump: on the bytes where cycles were added, cycles where bytes were added or
   // taken away.
   double traffic = 1;
   double extra = 0;  // of the cycles that x = 1 adds
@@ -205,23 +205,24 @@ class Search {
   }
 
   // Times jump where blocks change places, and where a transaction less is moved: then a little less traffic than on
-  // the slow side of the jump, or some cycles more than on the fast side. What got an earlier launch across comes
+  // the slow side of the jump, or some cycles more than on its fast side. What got an earlier launch across comes
   // first. Cycles may jump over the time as well: then more of them, with less traffic still.
   void across_the_jump() {
     for (const KnownFit& known : std::span(known_).first(std::min<std::size_t>(known_.size(), kJumpTries)))
       if (best_error_ > kCalibrationTolerance && !point_of(known.fit).on_axis()) try_known(known.fit);
+    if (fast_ && fast_->x >= 0 && bends_memory_) {  // the axis is the bytes already
+      return halve(0, 1, [&, x = fast_->x](double extra) { return try_at({.x = x, .extra = extra}); });
+    }
     if (!fast_ || fast_->x >= 0) {
-      const double x = slow_->x;
-      halve(kLeastTraffic, 1, [&](double traffic) { return try_at({.x = x, .traffic = traffic}); });
-      return;
+      return halve(kLeastTraffic, 1,
+                   [&, x = slow_->x](double traffic) { return try_at({.x = x, .traffic = traffic}); });
     }
     const double left = 1 + fast_->x;
     for (const double share : {1.0, 0.9, 0.8})
       halve(0, 1, [&](double extra) { return try_at({.x = share * left - 1, .extra = extra}); });
   }
 
-  template <class Try>
-  void halve(double fast, double slow, Try&& try_with) {
+  void halve(double fast, double slow, auto&& try_with) {
     for (int tries = 0; tries < kJumpTries && best_error_ > kCalibrationTolerance; ++tries) {
       const double middle = (fast + slow) / 2;
       (try_with(middle) < target_ ? fast : slow) = middle;
