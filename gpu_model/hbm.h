@@ -72,6 +72,7 @@ class Hbm {
   // The share of communication in what the channel has to do at `now`.
   [[nodiscard]] double communication_ahead(std::uint32_t channel, SubCycle now) {
     Channel& at = channels_[channel];
+    if (!at.ahead.has_any()) return 0;
     return at.ahead.share(slot_at_or_after(bus_time(now)), at.bus.tail());
   }
 

@@ -232,6 +232,7 @@ SubCycle L2Cache::take(Slice& slice, SubCycle free, std::uint32_t channel, SubCy
   Hbm& memory = hbm(lines.communication);
   const SubCycle accepts = memory.accepts_from(channel);
   const SubCycle by_hbm = std::max<SubCycle>(accepts - std::max(arrival, free), 0);
+  const double communication = memory.communication_ahead(channel, arrival);
   if (lines.communication) {
     slice.ahead.add(arrival, free, sector_time_ * kSectorCount[15] * count);
   } else {
@@ -239,12 +240,12 @@ SubCycle L2Cache::take(Slice& slice, SubCycle free, std::uint32_t channel, SubCy
     if (const double share = slice.ahead.share(arrival, free); share > 0) {
       access.held_by_cache += share * static_cast<double>(by_slice) * count;
     }
-    // Its own wait for HBM, and those of the requests ahead of it.
-    const double waits =
-        slice.stalls.share(arrival, free) * static_cast<double>(by_slice) + static_cast<double>(by_hbm);
-    if (waits > 0) access.held_by_hbm += memory.communication_ahead(channel, arrival) * waits * count;
+    if (communication > 0) {  // its own wait for HBM, and those of the requests ahead of it
+      const double stalls = slice.stalls.share(arrival, free) * static_cast<double>(by_slice);
+      access.held_by_hbm += communication * (stalls + static_cast<double>(by_hbm)) * count;
+    }
   }
-  if (by_hbm > 0) slice.stalls.add(arrival, free, by_hbm);
+  if (communication > 0 && by_hbm > 0) slice.stalls.add(arrival, free, by_hbm);
   return std::max(free, accepts);
 }
 

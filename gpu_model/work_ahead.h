@@ -12,6 +12,7 @@ namespace weft {
 // comparison.
 class WorkAhead {
  public:
+  [[nodiscard]] bool has_any() const { return work_ > 0; }  // as last looked at
   // Of what is ahead at `now`, done at `free` if nothing more comes: the share of that kind, 0 to 1.
   [[nodiscard]] double share(std::int64_t now, std::int64_t free) {
     if (work_ <= 0) return 0;
