@@ -18,6 +18,7 @@ import sys
 
 REPETITIONS = 4  # of a victim; the first one meets an empty L2 and is left out
 LAUNCH_US = 1.0  # from one launch to the next
+LEAD_US = 20.0   # of the last launch before the first kernel runs
 
 
 class Failed(Exception):
@@ -33,7 +34,7 @@ def run(arguments):
 def kineto_of(victim):
     """Its kernels in a row, REPETITIONS times, all launched before the first one runs: a Kineto file."""
     events = []
-    launch, start, number = 0.0, 20.0 + LAUNCH_US * REPETITIONS * len(victim["kernels"]), 0
+    launch, start, number = 0.0, LEAD_US + LAUNCH_US * REPETITIONS * len(victim["kernels"]), 0
     for _ in range(REPETITIONS):
         for kernel in victim["kernels"]:
             number += 1

@@ -101,7 +101,8 @@ TEST(ComputeValidation, L1IsReadAtItsRate) {
   }
 }
 
-// 7026 GB/s as measured (traces/measured/h100_overlap.json), in cycles of 1830 MHz.
+// 7026 GB/s as measured (traces/measured/h100_overlap.json), in cycles of 1830 MHz. Of two passes only, the start
+// would be a part that shows.
 TEST(ComputeValidation, L2IsReadAtItsRate) {
   GpuSpec spec = preset_system("hgx-h100").gpu;
   const std::uint64_t footprint = 16 << 20;

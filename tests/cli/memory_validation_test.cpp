@@ -55,7 +55,7 @@ TEST(MemoryValidation, StreamsOfH100) {
 
 TEST(MemoryValidation, StreamsOfH200) {
   expect_within_3_percent("dot", stream_rate("hgx-h200", 2, 0), 4.48);
-  EXPECT_NEAR(stream_rate("hgx-h200", 2, 1) / 4.15, 1, 0.035);  // the probe has 4.11, within 3 % by longer tensors
+  EXPECT_NEAR(stream_rate("hgx-h200", 2, 1) / 4.15, 1, 0.035);  // 3.1 % too fast: missed
 }
 
 // traces/measured/h100_overlap.json and h200_machine.json: two blocks a unit go over tensors of 1 GiB, or of up to 12
