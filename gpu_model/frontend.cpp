@@ -113,7 +113,10 @@ bool Frontend::waits_done(const ProgramOp& op) const {
 }
 
 bool Frontend::is_launch(std::size_t op) const {
-  return program_->ops[op].kind != ProgramOpKind::host_wait && !follows_in_graph(OpId{static_cast<std::uint32_t>(op)});
+  const ProgramOp& one = program_->ops[op];
+  const bool launches =
+      (one.kind == ProgramOpKind::kernel && !one.memory_operation) || one.kind == ProgramOpKind::collective;
+  return launches && !follows_in_graph(OpId{static_cast<std::uint32_t>(op)});
 }
 
 bool Frontend::may_issue(std::size_t op) const {

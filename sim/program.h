@@ -179,12 +179,13 @@ struct ProgramOp {
   std::string layer;  // may be empty
   TrainingPhase phase = TrainingPhase::other;
   std::uint32_t iteration = 0;
-  StreamId stream;              // not used by host_wait
-  std::vector<OpId> waits;      // earlier ops of this program that must have ended; stream order is implied
-  Time host_delay;              // host work between issuing the previous op (or the end of its host_wait) and this one
-  Time start_delay;             // it starts this much later than it could: a rank that was late in a recording
-  KernelDemand kernel;          // kind == kernel
-  CollectiveDemand collective;  // kind == collective
+  StreamId stream;          // not used by host_wait
+  std::vector<OpId> waits;  // earlier ops of this program that must have ended; stream order is implied
+  Time host_delay;          // host work between issuing the previous op (or the end of its host_wait) and this one
+  Time start_delay;         // it starts this much later than it could: a rank that was late in a recording
+  KernelDemand kernel;      // kind == kernel
+  bool memory_operation = false;  // a kernel that stands for a memset or copy within the GPU: no launch that queues
+  CollectiveDemand collective;    // kind == collective
   // Of a kernel: what it writes at collective.send_address leaves as contributions to that collective's sums,
   // all_reduce or reduce_scatter, and it ends when those that this GPU gets have come.
   bool fused = false;

@@ -102,6 +102,14 @@ KernelClass kernel_class(std::string_view name) {
   return KernelClass::unknown;
 }
 
+// PyTorch's and cuDNN's streaming loops load vectors, a few at a time through unrolling; those that concatenate
+// (Shape.cu) take one element, or one vector, and store it before the next.
+LoadLoop load_loop(std::string_view name) {
+  if (name.find("CatArrayBatchedCopy") == std::string_view::npos) return {};
+  const bool vectors = has_any(name, {"_vectorized", "_aligned"});
+  return {.bytes = vectors ? 16.0 : element_bytes(name), .rounds_in_flight = 1};
+}
+
 std::uint32_t element_bytes(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, std::uint32_t>, 14> kTypes{{
       {"c10::BFloat16", 2},

@@ -29,6 +29,14 @@ enum class KernelClass {
 [[nodiscard]] const char* to_string(KernelClass kernel_class);
 [[nodiscard]] KernelClass kernel_class(std::string_view name);
 
+// How the threads of a kernel that streams load: a thread's bytes of each tensor in a round of its loop, and how many
+// rounds it begins before it waits for the first.
+struct LoadLoop {
+  double bytes = 16;
+  std::uint32_t rounds_in_flight = 4;
+};
+[[nodiscard]] LoadLoop load_loop(std::string_view name);
+
 // The first of the types that C++ templates are instantiated with, in bytes; 4 when there is none.
 [[nodiscard]] std::uint32_t element_bytes(std::string_view name);
 

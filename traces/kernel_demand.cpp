@@ -12,14 +12,8 @@ namespace weft {
 namespace {
 class Guesser {
  public:
-  Guesser(const std::string& name, const LaunchShape& shape, std::optional<Bytes> bytes,
-          std::optional<MeasuredAlone> alone, const OperatorCall* call, const KernelCounters* counters)
-      : name_(name),
-        blocks_(std::max<std::uint64_t>(shape.blocks(), 1)),
-        bytes_(bytes),
-        alone_(alone),
-        call_(call),
-        counters_(counters) {
+  Guesser(const std::string& name, const LaunchShape& shape, const KernelFacts& known)
+      : name_(name), blocks_(std::max<std::uint64_t>(shape.blocks(), 1)), known_(known) {
     guess_.node.shape = shape;
     guess_.node.origin = DemandOrigin::name;
     std::uint32_t& cluster = guess_.node.shape.cluster_blocks;
@@ -49,15 +43,15 @@ class Guesser {
         elementwise();
         break;
       case KernelClass::fill:
-        if (!bytes_ && name_.find("lementwise_kernel") != std::string::npos)
+        if (!known_.bytes && name_.find("lementwise_kernel") != std::string::npos)
           elementwise();
         else
-          bytes_ ? stream(static_cast<double>(bytes_->count()), 1, 0, 1) : sized_stream(1, 0, 1);
+          known_.bytes ? stream(static_cast<double>(known_.bytes->count()), 1, 0, 1) : sized_stream(1, 0, 1);
         break;
       case KernelClass::copy:
         // What gathers by an index tells the size of the table, not of what is taken from it.
-        if (bytes_ || name_.find("ndex") != std::string::npos || name_.find("ather") != std::string::npos)
-          stream(bytes_ ? 2 * static_cast<double>(bytes_->count()) : traffic(), 1, 1, 1);
+        if (known_.bytes || name_.find("ndex") != std::string::npos || name_.find("ather") != std::string::npos)
+          stream(known_.bytes ? 2 * static_cast<double>(known_.bytes->count()) : traffic(), 1, 1, 1);
         else
           sized_stream(1, 1, 1);
         break;
@@ -80,10 +74,13 @@ class Guesser {
         multi_tensor();
         break;
       case KernelClass::unknown:
-        stream(traffic(), 1, 2, 1);
+        if (const auto update = embedding_update(name_, guess_.node.shape, known_.call, known_.lookups))
+          update_embeddings(*update);
+        else
+          stream(traffic(), 1, 2, 1);
         break;
     }
-    if (counters_ != nullptr) apply_counters(*counters_, guess_.node, guess_.tensors);
+    if (known_.counters != nullptr) apply_counters(*known_.counters, guess_.node, guess_.tensors);
     return std::move(guess_);
   }
 
@@ -94,15 +91,15 @@ class Guesser {
 
   // Seconds times compute units that the kernel had for itself; absent when its time alone is not known.
   [[nodiscard]] std::optional<double> unit_seconds() const {
-    if (!alone_ || alone_->compute_units == 0) return std::nullopt;
-    const double active = std::min<double>(blocks(), alone_->compute_units);
-    return std::max(to_seconds(alone_->duration) - kLaunchSeconds, 0.0) * active;
+    if (!known_.alone || known_.alone->compute_units == 0) return std::nullopt;
+    const double active = std::min<double>(blocks(), known_.alone->compute_units);
+    return std::max(to_seconds(known_.alone->duration) - kLaunchSeconds, 0.0) * active;
   }
 
   // Bytes moved by kernels whose name and grid do not tell: what memory moves in their time at a modest rate, but at
   // least a sector a thread. Without a time, four words a thread.
   [[nodiscard]] double traffic() const {
-    if (const auto bytes = counters_ != nullptr ? measured_bytes(*counters_) : std::nullopt)
+    if (const auto bytes = known_.counters != nullptr ? measured_bytes(*known_.counters) : std::nullopt)
       return std::clamp(*bytes, 1.0, 4 * kLargestTensor);
     const std::optional<double> time = unit_seconds();
     if (!time) return std::min(32 * threads() * blocks(), kLargestTensor);
@@ -129,15 +126,25 @@ class Guesser {
 
   // The same where the operator's inputs tell how large a tensor is, else by time.
   void sized_stream(std::uint32_t passes, std::uint32_t inputs, std::uint32_t outputs) {
-    if (const auto bytes = input_bytes())
-      parts(*bytes / blocks(), passes, inputs, outputs);
-    else
-      stream(traffic(), passes, inputs, outputs);
+    const auto bytes = input_bytes();
+    bytes ? parts(*bytes / blocks(), passes, inputs, outputs) : stream(traffic(), passes, inputs, outputs);
+  }
+  [[nodiscard]] std::optional<double> said_bytes() const {
+    return known_.call != nullptr ? streamed_bytes(*known_.call, element_bytes(name_)) : std::nullopt;
   }
   std::optional<double> input_bytes() {
-    const auto bytes = call_ != nullptr ? streamed_bytes(*call_, element_bytes(name_)) : std::nullopt;
+    const auto bytes = said_bytes();
     if (bytes) guess_.node.origin = DemandOrigin::shapes;
     return bytes;
+  }
+
+  void loop(double rounds, std::uint32_t stages) {
+    guess_.node.iterations = static_cast<std::uint32_t>(std::clamp(std::ceil(rounds), 1.0, 1024.0));
+    guess_.node.stages = std::min(guess_.node.iterations, stages);
+  }
+  void loop_over(double bytes_per_block) {
+    const LoadLoop loads = load_loop(name_);
+    loop(bytes_per_block / (loads.bytes * threads()), loads.rounds_in_flight);
   }
 
   void parts(double bytes_per_block, std::uint32_t passes, std::uint32_t inputs, std::uint32_t outputs) {
@@ -147,10 +154,7 @@ class Guesser {
       for (std::uint32_t p = 0; p < passes; ++p) node.reads.push_back(use);
     }
     for (std::uint32_t o = 0; o < outputs; ++o) node.writes.push_back(spread(bytes_per_block));
-    // A round is one vector of 16 B a thread for each tensor, as PyTorch's and cuDNN's streaming loops load; a few are
-    // in flight through unrolling.
-    node.iterations = static_cast<std::uint32_t>(std::clamp(std::ceil(bytes_per_block / (16 * threads())), 1.0, 256.0));
-    node.stages = std::min<std::uint32_t>(node.iterations, 4);
+    loop_over(bytes_per_block);
     node.flops[static_cast<std::size_t>(Pipe::fp32)] = blocks() * bytes_per_block / element_bytes(name_);
   }
 
@@ -158,29 +162,24 @@ class Guesser {
     const ElementwiseShape e = elementwise_shape(name_, guess_.node.shape);
     double per_block = static_cast<double>(e.elements_per_block) * element_bytes(name_);
     // The last block is not full, and smaller inputs are broadcast: what the operator says is exact, if it fits.
-    const auto said = call_ != nullptr ? streamed_bytes(*call_, element_bytes(name_)) : std::nullopt;
-    if (said && *said <= per_block * blocks() && *said > per_block * (blocks() - 1)) {
+    if (const auto said = said_bytes(); said && *said <= per_block * blocks() && *said > per_block * (blocks() - 1)) {
       per_block = *said / blocks();
       guess_.node.origin = DemandOrigin::shapes;
     }
     parts(per_block, 1, e.reads, e.writes);
     // All loads of a thread are issued before the first use (CUDALoops.cuh).
-    guess_.node.iterations = 1;
-    guess_.node.stages = 1;
+    loop(1, 1);
   }
 
   // Blocks read their parts and leave a sum, 4 B for a warp.
   void reduction() {
     const TensorUse use = spread(input_bytes().value_or(traffic()) / blocks());
+    const auto bytes = static_cast<double>(use.bytes_per_block);
     guess_.node.reads.push_back(use);
-    guess_.node.writes.push_back(
-        spread(std::min<double>(std::ceil(threads() / 32) * 4, static_cast<double>(use.bytes_per_block))));
+    guess_.node.writes.push_back(spread(std::min(std::ceil(threads() / 32) * 4, bytes)));
     guess_.node.write_at_end = true;
-    guess_.node.iterations = static_cast<std::uint32_t>(
-        std::clamp(std::ceil(static_cast<double>(use.bytes_per_block) / (16 * threads())), 1.0, 256.0));
-    guess_.node.stages = std::min<std::uint32_t>(guess_.node.iterations, 4);
-    guess_.node.flops[static_cast<std::size_t>(Pipe::fp32)] =
-        blocks() * static_cast<double>(use.bytes_per_block) / element_bytes(name_);
+    loop_over(bytes);
+    guess_.node.flops[static_cast<std::size_t>(Pipe::fp32)] = blocks() * bytes / element_bytes(name_);
   }
 
   // softmax_warp_forward<..., log2_elements, ...> (PersistentSoftmax.cuh): a warp holds a row of up to 2^log2_elements,
@@ -200,10 +199,8 @@ class Guesser {
   void pooling() {
     const double element = element_bytes(name_);
     parts(4 * element * threads(), 1, 1, 0);
-    guess_.node.writes.push_back(spread(element * threads()));
-    guess_.node.writes.push_back(spread(8 * threads()));
-    guess_.node.iterations = 1;
-    guess_.node.stages = 1;
+    for (const double bytes : {element, 8.0}) guess_.node.writes.push_back(spread(bytes * threads()));
+    loop(1, 1);
   }
 
   // A tile of 32 x 32 in shared memory padded by a column (cuDNN: 4224 B = 32 * 33 * 4), or as the name says
@@ -236,6 +233,15 @@ class Guesser {
       guess_.node.writes.push_back(guess_.node.reads[guess_.node.reads.size() - 1 - w]);
   }
 
+  void update_embeddings(const EmbeddingUpdate& update) {
+    guess_.node.origin = DemandOrigin::shapes;
+    if (update.gathered == 0) return parts(8 * threads() / 32, 1, 1, 0);  // looks for rows, 8 B a warp
+    parts(update.updated / blocks(), 1, 1, 0);
+    guess_.node.writes.push_back(guess_.node.reads.front());
+    guess_.node.reads.push_back(tensor(update.gathered / blocks(), update.tables, update.blocks_of_a_table, 0));
+    loop(update.one_by_one, 1);
+  }
+
   // One output tile a block, computed over K in rounds of the tile's k. Blocks with the same x share the rows of A,
   // those with the same y and z the columns of B.
   void product() {
@@ -244,11 +250,9 @@ class Guesser {
     const double tile_flops = 2.0 * tile.m * tile.n;
     const auto pipe = static_cast<std::size_t>(tile.pipe);
     std::uint32_t columns = node.shape.grid[0], splits = 1;
-    // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
-    double taps = guess_.kernel_class == KernelClass::convolution ? 9 : 1;
     const bool stays = persistent_product(name_).has_value();
     const double most = stays ? kLargestTensor : blocks() * tile.m * tile.n;  // outputs, as far as a grid bounds them
-    const auto work = call_ != nullptr ? product_work(*call_, name_, most) : std::optional<ProductWork>();
+    const auto work = known_.call != nullptr ? product_work(*known_.call, name_, most) : std::optional<ProductWork>();
     if (const auto tiles = work ? hopper_tiles(name_, *work, tile, node.shape) : std::nullopt) {
       columns = tiles->along_m;
       splits = tiles->splits;
@@ -258,8 +262,9 @@ class Guesser {
       }
     }
     const std::uint64_t rows = (blocks_ + columns - 1) / columns;
-    const double operations = counters_ != nullptr ? pipe_operations(*counters_)[pipe].value_or(0) : 0;
-    if (work) taps = work->taps;
+    const double operations = known_.counters != nullptr ? pipe_operations(*known_.counters)[pipe].value_or(0) : 0;
+    // An implicit convolution reads each input for up to 3 x 3 taps, from L1 and shared memory for the most part.
+    const double taps = work ? work->taps : guess_.kernel_class == KernelClass::convolution ? 9 : 1;
     if (work) node.origin = DemandOrigin::shapes;
     const double total = operations > 0 || !work ? operations : work->flops;
     const double depth = total > 0 ? std::min(total / (tile_flops * blocks()), 1e9)
@@ -282,19 +287,14 @@ class Guesser {
 
   const std::string& name_;
   std::uint64_t blocks_;
-  std::optional<Bytes> bytes_;
-  std::optional<MeasuredAlone> alone_;
-  const OperatorCall* call_;        // may be null
-  const KernelCounters* counters_;  // may be null
+  const KernelFacts& known_;
   KernelGuess guess_;
 };
 
 }  // namespace
 
-KernelGuess guess_kernel_demand(const std::string& kernel_name, const LaunchShape& shape, std::optional<Bytes> bytes,
-                                std::optional<MeasuredAlone> alone, const OperatorCall* call,
-                                const KernelCounters* counters) {
-  return Guesser(kernel_name, shape, bytes, alone, call, counters).guess();
+KernelGuess guess_kernel_demand(const std::string& kernel_name, const LaunchShape& shape, const KernelFacts& known) {
+  return Guesser(kernel_name, shape, known).guess();
 }
 
 }  // namespace weft

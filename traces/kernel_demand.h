@@ -6,9 +6,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "traces/embedding_lookup.h"
 #include "traces/kernel_class.h"
 #include "traces/kernel_counters.h"
 #include "traces/operator_call.h"
@@ -23,19 +25,23 @@ struct MeasuredAlone {
   std::uint32_t compute_units = 0;
 };
 
+// What a trace tells of a launch, each where it does.
+struct KernelFacts {
+  std::optional<Bytes> bytes{};  // of a copy or memset
+  std::optional<MeasuredAlone> alone{};
+  const OperatorCall* call = nullptr;          // that launched the kernel, with the sizes of its inputs
+  const KernelCounters* counters = nullptr;    // as measured_demand.h
+  std::span<const EmbeddingLookup> lookups{};  // of all operators of the trace, for kernels that update what they read
+};
+
 struct KernelGuess {
   KernelClass kernel_class = KernelClass::unknown;
   KernelNode node;             // TensorUse::tensor is an index into `tensors`
   std::vector<Bytes> tensors;  // sizes of the tensors that the kernel reads and writes
 };
 
-// `bytes` of a copy or memset, where recorded. `call`: the operator that launched the kernel, where the sizes of its
-// inputs were recorded; where they tell the work, the origin is `shapes`. `counters`: as measured_demand.h, where the
-// structure is for what they tell.
+// Where the operator's inputs tell the work, the origin is `shapes`; where counters do, the structure is for that.
 [[nodiscard]] KernelGuess guess_kernel_demand(const std::string& kernel_name, const LaunchShape& shape,
-                                              std::optional<Bytes> bytes = std::nullopt,
-                                              std::optional<MeasuredAlone> alone = std::nullopt,
-                                              const OperatorCall* call = nullptr,
-                                              const KernelCounters* counters = nullptr);
+                                              const KernelFacts& known = {});
 
 }  // namespace weft

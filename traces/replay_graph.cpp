@@ -31,6 +31,7 @@ class GraphBuilder {
     alone_ = by_operation(positions, &LaunchPosition::alone);
     behind_ = by_operation(positions, &LaunchPosition::behind);
     node_of_.resize(rank_.ops.size());
+    find_lookups();
     for (std::uint32_t i = 0; i < rank_.ops.size(); ++i)
       if (rank_.ops[i].iteration) add(i);
     if (graph_.nodes.empty())
@@ -67,6 +68,13 @@ class GraphBuilder {
       for (const std::uint32_t i : position.ops) found[i] = same->second;
     }
     return found;
+  }
+
+  void find_lookups() {
+    for (const TraceOp& op : rank_.ops) {
+      const auto lookup = op.launched_by ? embedding_lookup(*op.launched_by) : std::nullopt;
+      if (lookup && std::find(lookups_.begin(), lookups_.end(), *lookup) == lookups_.end()) lookups_.push_back(*lookup);
+    }
   }
 
   void add(std::uint32_t index) {
@@ -123,14 +131,13 @@ class GraphBuilder {
   }
 
   void add_kernel(const TraceOp& op, std::optional<Time> alone, Node& node) {
-    std::optional<Bytes> bytes;
-    if (op.bytes > Bytes()) bytes = op.bytes;
-    std::optional<MeasuredAlone> measured;
-    if (alone) measured = MeasuredAlone{*alone, rank_.compute_units};
-    KernelGuess guess =
-        guess_kernel_demand(op.name, shape_of(op), bytes, measured, op.launched_by.get(), op.counters.get());
+    KernelFacts known{.call = op.launched_by.get(), .counters = op.counters.get(), .lookups = lookups_};
+    if (op.bytes > Bytes()) known.bytes = op.bytes;
+    if (alone) known.alone = MeasuredAlone{*alone, rank_.compute_units};
+    KernelGuess guess = guess_kernel_demand(op.name, shape_of(op), known);
     place_tensors(op.stream, guess);
     node.kind = NodeKind::kernel;
+    node.memory_operation = op.kind != TraceOpKind::kernel;
     node.kernel = std::move(guess.node);
   }
 
@@ -179,8 +186,9 @@ class GraphBuilder {
   const TraceRank& rank_;
   Graph graph_;
   ReplayTensors tensors_;
-  std::vector<std::optional<Time>> alone_, behind_;               // by op
-  std::vector<std::optional<OpId>> node_of_;                      // by op
+  std::vector<std::optional<Time>> alone_, behind_;  // by op
+  std::vector<std::optional<OpId>> node_of_;         // by op
+  std::vector<EmbeddingLookup> lookups_;
   std::map<std::uint32_t, std::optional<TensorId>> last_output_;  // by stream
 };
 

@@ -131,6 +131,7 @@ ProgramOp place(const Node& node, const AddressPlan& plan) {
     return Operand{base, use.bytes_per_block, use.divisor, use.modulo, use.atomic, use.shared_by, use.shared_divisor};
   };
   ProgramOp op;
+  op.memory_operation = node.memory_operation;
   switch (node.kind) {
     case NodeKind::kernel:
       op.kind = ProgramOpKind::kernel;

@@ -104,6 +104,7 @@ struct Node {
   std::uint32_t iteration = 0;
   std::vector<OpId> dependencies;  // earlier nodes; stream order of recorded nodes is implied
   KernelNode kernel;
+  bool memory_operation = false;  // as ProgramOp's
   CollectiveNode collective;
   CopyDemand copy;
   std::optional<Recorded> recorded;

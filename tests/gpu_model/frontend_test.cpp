@@ -230,6 +230,23 @@ TEST(Frontend, WaitsForAPlaceInTheQueueOfAStream) {
   EXPECT_FALSE(host.host_goes_on);  // it has nothing left to issue
 }
 
+// Up to 1338 operations of a stream had been issued and not begun in hta_v100_rank1of2, but never more than 1038
+// kernels.
+TEST(Frontend, MemsetsAndCopiesTakeNoPlaceInTheQueue) {
+  LaunchSpec launch = small_gpu().launch;
+  launch.queue_depth = 2;
+  ProgramOp memset = op_on(0);
+  memset.memory_operation = true;
+  ProgramOp copy = op_on(0);
+  copy.kind = ProgramOpKind::copy;
+  Host host({op_on(0), memset, copy, op_on(0), memset, op_on(0), op_on(0)}, {}, 1, launch);
+  host.issue_all(n(1000));
+  EXPECT_EQ(host.frontend.issued(), 5U);
+  for (const std::uint32_t op : {0U, 1U, 2U}) host.complete(op, n(9000) + n(op));
+  host.issue_all(n(20000));
+  EXPECT_EQ(host.frontend.issued(), 6U);
+}
+
 TEST(Frontend, AGraphTakesOnePlaceInTheQueue) {
   LaunchSpec launch = small_gpu().launch;
   launch.queue_depth = 1;

@@ -125,7 +125,8 @@ TEST(KernelDemandFromShapes, AnythingGivesADemand) {
     std::optional<MeasuredAlone> alone;
     if (any.below(2) > 0)
       alone = {.duration = nanoseconds(static_cast<double>(any.below(1'000'000))), .compute_units = 132};
-    const KernelGuess guess = guess_kernel_demand(name, launch, bytes, alone, any.below(4) > 0 ? &call : nullptr);
+    const KernelGuess guess =
+        guess_kernel_demand(name, launch, {.bytes = bytes, .alone = alone, .call = any.below(4) > 0 ? &call : nullptr});
     std::string what = std::to_string(i) + ": " + name + ", " + call.name;
     for (const OperatorInput& input : call.inputs) {
       what += " [";

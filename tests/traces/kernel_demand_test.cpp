@@ -105,7 +105,7 @@ TEST(KernelDemand, KnowsTheNamesOfCublasOnHopper) {
 TEST(KernelDemand, APersistentProductHasATileForEachPieceOfWork) {
   const OperatorCall call{"aten::mm", {{2, {4096, 1024}}, {2, {1024, 4096}}}};
   const auto guess = [&](const char* name, std::uint32_t blocks) {
-    return guess_kernel_demand(name, shape(2, blocks / 2, 1, 384), std::nullopt, std::nullopt, &call).node;
+    return guess_kernel_demand(name, shape(2, blocks / 2, 1, 384), {.call = &call}).node;
   };
   const KernelNode node = guess("nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT", 132);
   EXPECT_EQ(node.pieces, 512u);
@@ -146,7 +146,7 @@ TEST(KernelDemand, AProductSharesTilesBetweenBlocksAndWritesAtTheEnd) {
 TEST(KernelDemand, LongerProductsAreDeeperInSteps) {
   const std::string name = "void cutlass::Kernel<cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4>(P)";
   const auto rounds = [&](double us) {
-    return guess_kernel_demand(name, shape(8, 1, 32, 128), std::nullopt, MeasuredAlone{microseconds(us), 108})
+    return guess_kernel_demand(name, shape(8, 1, 32, 128), {.alone = MeasuredAlone{microseconds(us), 108}})
         .node.iterations;
   };
   EXPECT_LT(rounds(50), rounds(100));
@@ -159,7 +159,7 @@ TEST(KernelDemand, NeverAsksMoreThanHardwareDoesInTheTimeAlone) {
        {"ampere_sgemm_128x64_nn", "cutlass_80_tensorop_s1688gemm_256x64_16x4_nn", "bn_fw_tr_1C11_kernel",
         "bn_bw_1C11_kernel_new", "some_unknown_kernel", "reduce_kernel<512, 1>"}) {
     const KernelGuess guess =
-        guess_kernel_demand(name, shape(108, 1, 1, 256), std::nullopt, MeasuredAlone{seconds(time), 108});
+        guess_kernel_demand(name, shape(108, 1, 1, 256), {.alone = MeasuredAlone{seconds(time), 108}});
     double bytes = 0;
     for (const Bytes tensor : guess.tensors) bytes += static_cast<double>(tensor.count());
     double flops = 0;
@@ -175,7 +175,7 @@ TEST(KernelDemand, IsTheSameForTimesThatDifferByNoise) {
                            "nchwToNhwcKernel<float, float, float, true, false>"}) {
     const auto bytes_in = [&](double us) {
       const KernelGuess guess =
-          guess_kernel_demand(name, shape(640, 1, 1, 256), std::nullopt, MeasuredAlone{microseconds(us), 108});
+          guess_kernel_demand(name, shape(640, 1, 1, 256), {.alone = MeasuredAlone{microseconds(us), 108}});
       return guess.tensors.front().count();
     };
     EXPECT_EQ(bytes_in(31.0), bytes_in(31.3)) << name;
@@ -184,14 +184,30 @@ TEST(KernelDemand, IsTheSameForTimesThatDifferByNoise) {
   }
 }
 
+// Shape.cu: a thread loads an element, or a vector, and stores it before the next one.
+TEST(KernelDemand, ConcatenationsHaveOneLoadAThreadUnderWay) {
+  const OperatorCall cat{"aten::cat", {{4, {1024, 1024}}, {4, {1024, 1024}}}};
+  const auto node = [&](const std::string& name) {
+    return guess_kernel_demand(name, shape(160, 2, 1, 512), {.call = &cat}).node;
+  };
+  const KernelNode scalar = node("void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2>");
+  const double bytes = 2.0 * 1024 * 1024 * 4 / 320;  // of a block
+  EXPECT_EQ(scalar.reads.at(0).bytes_per_block, std::ceil(bytes));
+  EXPECT_EQ(scalar.iterations, std::ceil(bytes / (512 * 4)));
+  EXPECT_EQ(scalar.stages, 1U);
+  const KernelNode vectors = node("CatArrayBatchedCopy_aligned16_contig<OpaqueType<4>, unsigned int, 2, 128, 1>");
+  EXPECT_EQ(vectors.iterations, std::ceil(bytes / (512 * 16)));
+  EXPECT_EQ(vectors.stages, 1U);
+}
+
 TEST(KernelDemand, BatchNormReadsItsInputTwiceUnlessItKeepsIt) {
   const MeasuredAlone alone{microseconds(100), 108};
   const KernelGuess twice = guess_kernel_demand("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 128, true>",
-                                                shape(64, 1, 1, 512), std::nullopt, alone);
+                                                shape(64, 1, 1, 512), {.alone = alone});
   ASSERT_EQ(twice.node.reads.size(), 2u);
   EXPECT_EQ(twice.node.reads[0].tensor, twice.node.reads[1].tensor);
   const KernelGuess backward = guess_kernel_demand("void cudnn::bn_bw_1C11_singleread<float, 512, true, 1, 2, 0>",
-                                                   shape(512, 1, 1, 512), std::nullopt, alone);
+                                                   shape(512, 1, 1, 512), {.alone = alone});
   EXPECT_EQ(backward.kernel_class, KernelClass::batch_norm_backward);
   ASSERT_EQ(backward.node.reads.size(), 2u);
   EXPECT_NE(backward.node.reads[0].tensor, backward.node.reads[1].tensor);
@@ -201,11 +217,11 @@ TEST(KernelDemand, CopiesMoveTheirBytesInAndOut) {
   const Bytes bytes(1'000'000);
   const LaunchShape launch = copy_shape(bytes);
   EXPECT_EQ(launch.blocks(), 123u);
-  const KernelGuess copy = guess_kernel_demand("Memcpy DtoD (Device -> Device)", launch, bytes);
+  const KernelGuess copy = guess_kernel_demand("Memcpy DtoD (Device -> Device)", launch, {.bytes = bytes});
   ASSERT_EQ(copy.node.reads.size(), 1u);
   ASSERT_EQ(copy.node.writes.size(), 1u);
   EXPECT_NEAR(static_cast<double>(bytes_of(copy, copy.node.reads[0])), 1e6, 123);
-  const KernelGuess fill = guess_kernel_demand("Memset (Device)", launch, bytes);
+  const KernelGuess fill = guess_kernel_demand("Memset (Device)", launch, {.bytes = bytes});
   EXPECT_TRUE(fill.node.reads.empty());
   EXPECT_NEAR(static_cast<double>(bytes_of(fill, fill.node.writes[0])), 1e6, 123);
 }

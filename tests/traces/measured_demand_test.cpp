@@ -12,7 +12,7 @@ LaunchShape grid(std::uint32_t x, std::uint32_t y, std::uint32_t threads) {
 }
 
 KernelGuess guess(const char* name, const LaunchShape& shape, const KernelCounters& counters) {
-  return guess_kernel_demand(name, shape, std::nullopt, std::nullopt, nullptr, &counters);
+  return guess_kernel_demand(name, shape, {.counters = &counters});
 }
 double touched(const std::vector<TensorUse>& uses, const LaunchShape& shape) {
   double bytes = 0;

@@ -83,7 +83,7 @@ LaunchShape grid(std::uint32_t x, std::uint32_t y, std::uint32_t threads) {
 }
 
 KernelNode demand(const std::string& kernel, const LaunchShape& shape, const OperatorCall& c) {
-  return guess_kernel_demand(kernel, shape, std::nullopt, MeasuredAlone{microseconds(100), 108}, &c).node;
+  return guess_kernel_demand(kernel, shape, {.alone = MeasuredAlone{microseconds(100), 108}, .call = &c}).node;
 }
 
 TEST(KernelDemandFromShapes, ProductsDoTheOperatorsWork) {
