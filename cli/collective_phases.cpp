@@ -34,12 +34,12 @@ std::vector<CollectivePhases> collective_phases(const Scripts& scripts, const Ma
     const auto times = [&](const auto& member) { return machine.gpu(member.first).times()[member.second.value]; };
     const auto at = [&](const auto& member, SubCycle t) { return machine.gpu(member.first).clock().to_time(t); };
     for (const auto& member : collective.members) {
-      last = std::max(last, at(member, times(member).start));
+      last = std::max(last, at(member, times(member).began()));
       ended = ended && times(member).end >= 0;
     }
     if (!ended) continue;
     for (const auto& member : collective.members) {
-      const Time start = at(member, times(member).start);
+      const Time start = at(member, times(member).began());
       const Time end = at(member, times(member).end);
       phases[member.first].waiting.push_back({start, std::min(last, end)});
       phases[member.first].moving.push_back({last, std::max(last, end)});

@@ -40,9 +40,20 @@ std::vector<Program> one_after_another(const std::vector<CollectiveSignature>& w
   return programs;
 }
 
-// Of each of `wanted`, from the start of the last rank's kernel to the last end.
+void keep_each_once(std::vector<CollectiveSignature>& wanted) {
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+}
+
+CollectiveSignature barrier_of(const GpuGroup& group) {
+  return {.kind = CollectiveKind::barrier, .bytes = 0, .type = DataType::fp32, .root = 0, .group = group};
+}
+
+}  // namespace
+
 std::map<CollectiveSignature, Time> times_by_themselves(const RunConfig& config,
-                                                        const std::vector<CollectiveSignature>& wanted) {
+                                                        std::vector<CollectiveSignature> wanted) {
+  keep_each_once(wanted);
   const std::vector<Program> programs = one_after_another(wanted, config.gpus);
   const Scripts scripts(config, programs);
   std::vector<GpuWork> work;
@@ -65,17 +76,6 @@ std::map<CollectiveSignature, Time> times_by_themselves(const RunConfig& config,
   return times;
 }
 
-void keep_each_once(std::vector<CollectiveSignature>& wanted) {
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
-}
-
-CollectiveSignature barrier_of(const GpuGroup& group) {
-  return {.kind = CollectiveKind::barrier, .bytes = 0, .type = DataType::fp32, .root = 0, .group = group};
-}
-
-}  // namespace
-
 CollectiveSignature signature_of(const CollectiveDemand& demand) {
   return {demand.kind, demand.bytes.count(), demand.type, demand.root, demand.group};
 }
@@ -90,45 +90,11 @@ std::map<CollectiveSignature, CollectiveTime> collective_times(const RunConfig& 
       wanted.push_back(barrier_of(op.collective.group));
     }
   }
-  keep_each_once(wanted);
   // Groups that share a GPU come in the same order on it, so none waits for good.
-  const std::map<CollectiveSignature, Time> times = times_by_themselves(config, wanted);
+  const std::map<CollectiveSignature, Time> times = times_by_themselves(config, std::move(wanted));
   std::map<CollectiveSignature, CollectiveTime> found;
   for (const auto& [signature, moving] : times) found[signature] = {moving, times.at(barrier_of(signature.group))};
   return found;
-}
-
-std::vector<Time> recorded_collective_times(const Graph& graph, const RunConfig& config) {
-  std::vector<Time> times(graph.nodes.size());
-  std::vector<CollectiveSignature> wanted;
-  RunConfig together = config;
-  together.gpus = 1;
-  together.collective = {};
-  together.collective.algorithm = AllReduceAlgorithm::ring;
-  std::uint32_t channels = 0;
-  const auto signature = [&](const CollectiveNode& c) {
-    const std::uint32_t recorded = c.group_size != 0 ? c.group_size : std::max(1U, graph.recorded_world);
-    return CollectiveSignature{c.kind, c.bytes.count(), c.type, 0,
-                               GpuGroup::first(std::min(recorded, config.system.max_gpus))};
-  };
-  const auto counts = [&](const Node& node) {
-    return node.kind == NodeKind::collective && node.iteration < config.iterations &&
-           signature(node.collective).group.size() > 1 && node.collective.bytes > Bytes();
-  };
-  for (const Node& node : graph.nodes) {
-    if (!counts(node)) continue;
-    wanted.push_back(signature(node.collective));
-    together.gpus = std::max(together.gpus, static_cast<std::uint32_t>(wanted.back().group.size()));
-    channels = std::max(channels, node.collective.channels);
-  }
-  if (wanted.empty()) return times;
-  keep_each_once(wanted);
-  if (channels > 0) together.system.collectives.ring.channels = channels;
-  const std::map<CollectiveSignature, Time> found = times_by_themselves(together, wanted);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (counts(graph.nodes[i])) times[i] = found.at(signature(graph.nodes[i].collective));
-  }
-  return times;
 }
 
 }  // namespace weft

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/system_config.h"
-#include "workloads/graph.h"
+#include "sim/program.h"
 
 namespace weft {
 
@@ -22,6 +22,10 @@ struct CollectiveSignature {
 };
 [[nodiscard]] CollectiveSignature signature_of(const CollectiveDemand& demand);
 
+// Of each of `wanted` once, from the start of the last rank's kernel to the last end.
+[[nodiscard]] std::map<CollectiveSignature, Time> times_by_themselves(const RunConfig& config,
+                                                                      std::vector<CollectiveSignature> wanted);
+
 struct CollectiveTime {
   Time moving;   // from when the last rank's kernel starts to the last end
   Time barrier;  // the same of a barrier of its group
@@ -30,11 +34,5 @@ struct CollectiveTime {
 // be planned.
 [[nodiscard]] std::map<CollectiveSignature, CollectiveTime> collective_times(const RunConfig& config,
                                                                              const std::vector<Program>& programs);
-
-// What the collectives of a recording took once all their ranks had come, by node of the graph; 0 for what is no
-// collective. A recording does not tell waiting from moving, so each different collective is simulated by itself, all
-// ranks together: a ring (what NCCL takes unless switches reduce) over as many GPUs of the configured system as were
-// recorded, with as many channels. Throws InputError for a collective that cannot be replayed.
-[[nodiscard]] std::vector<Time> recorded_collective_times(const Graph& graph, const RunConfig& config);
 
 }  // namespace weft

@@ -73,8 +73,8 @@ void gather_collectives(const std::vector<Program>& programs, const Scripts& scr
       // From when nothing but launching it stood before its start: what nccl-tests times, and what a bucket waits.
       row.start_s = std::min(row.start_s, to_seconds(clock.to_time(std::max(times.called, times.unblocked))));
       row.end_s = std::max(row.end_s, to_seconds(clock.to_time(times.end)));
-      first_rank = std::min(first_rank, to_seconds(clock.to_time(times.start)));
-      last_rank = std::max(last_rank, to_seconds(clock.to_time(times.start)));
+      first_rank = std::min(first_rank, to_seconds(clock.to_time(times.began())));
+      last_rank = std::max(last_rank, to_seconds(clock.to_time(times.began())));
       ended = ended && times.end >= 0;
     }
     row.waiting_s = last_rank - first_rank;
@@ -188,7 +188,7 @@ OperationRecord recorded(const ProgramOp& op, std::uint32_t number, const OpTime
   record.name = op.name;
   record.phase = op.phase;
   record.communication = op.kind == ProgramOpKind::collective;
-  record.start_s = to_seconds(clock.to_time(times.start));
+  record.start_s = to_seconds(clock.to_time(times.began()));
   record.end_s = to_seconds(clock.to_time(times.end));
   return record;
 }

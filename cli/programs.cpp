@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "cli/collective_config.h"
-#include "cli/collective_times.h"
+#include "cli/recorded_waits.h"
 #include "cli/sample_config.h"
 #include "gpu_model/occupancy.h"
 #include "network/network.h"
@@ -51,7 +51,7 @@ std::size_t chosen_rank(const Trace& trace, const TraceWorkload& workload) {
 }
 
 std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkload& workload, const RunConfig& config,
-                                          ReplaySpec spec, std::vector<std::string>& notes) {
+                                          ReplaySpec spec, std::vector<std::string>& notes, const Running* running) {
   const std::size_t chosen = chosen_rank(trace, workload);
   Graph graph = graph_from_trace(trace, chosen);
   cut_clusters(graph, config.system.gpu, notes);
@@ -63,9 +63,12 @@ std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkloa
     spec.collective_times = recorded_collective_times(graph, config);
     notes.emplace_back(
         "The last GPU comes to each collective as late as the recorded rank waited there: its time in the trace less "
-        "what it takes when all come together.");
+        "what it takes when all come together, beside what ran there.");
   }
-  return replay(graph, spec);
+  std::vector<Program> programs = replay(graph, spec);
+  if (running != nullptr && !spec.collective_times.empty())
+    take_contention_from_waits(config, graph, spec, programs, *running);
+  return programs;
 }
 
 bool some_are_measured(const std::vector<Program>& programs) {
@@ -78,7 +81,7 @@ bool some_are_measured(const std::vector<Program>& programs) {
 }
 
 std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig& config,
-                                 std::vector<std::string>& notes) {
+                                 std::vector<std::string>& notes, const Running* running = nullptr) {
   const Trace trace = read_trace(workload.file);
   const ReplaySpec spec{
       config.gpus, config.iterations, workload.host_time_scale, {}, config.system.gpu.launch.device_latency};
@@ -88,7 +91,8 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
     for (Graph& graph : graphs) cut_clusters(graph, config.system.gpu, notes);
     return replay_ranks(graphs, spec);
   };
-  std::vector<Program> programs = each ? each_rank() : programs_of_one_rank(trace, workload, config, spec, notes);
+  std::vector<Program> programs =
+      each ? each_rank() : programs_of_one_rank(trace, workload, config, spec, notes, running);
   if (each) notes.push_back(fmt::format("Each GPU replays its own of the {} recorded ranks.", programs.size()));
   notes.push_back(fmt::format(
       "Demands of {}kernels are {}, and fitted to the time alone on the recorded GPU ({}), whatever GPU is "
@@ -154,7 +158,9 @@ bool replays_each_rank(const Trace& trace, const TraceWorkload& workload) {
   return !workload.rank && trace.ranks.size() > 1;
 }
 
-std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes) {
+std::vector<Program> make_programs(const RunConfig& config, std::vector<std::string>& notes, const Running* running) {
+  if (const auto* trace = std::get_if<TraceWorkload>(&config.workload))
+    return programs_of(*trace, config, notes, running);
   return std::visit([&](const auto& workload) { return programs_of(workload, config, notes); }, config.workload);
 }
 

@@ -108,7 +108,7 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
   result.engine.threads = config.threads;
 
   if (progress) progress(0, "reading the workload");
-  std::vector<Program> programs = make_programs(config, result.notes);
+  std::vector<Program> programs = make_programs(config, result.notes, &progress);
   check_memory(config, programs, result);
   if (!result.out_of_memory) {
     const Scripts scripts(config, programs);  // first: what cannot be planned shall not cost a calibration

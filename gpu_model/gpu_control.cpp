@@ -198,6 +198,9 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block*
   const std::uint32_t block = take_place(free_blocks_, blocks_);
   distributor_free_ = std::max(distributor_free_, now()) + kBlockStart;
   const std::uint64_t number = kernel.next_block++;
+  const bool part =
+      kernel.script != nullptr && (is_resident(kernel.op) || kernel.script != work_.scripts[kernel.op.value]);
+  if (number == 0 && !part) frontend_.times(kernel.op).placed = now() + skipped_.at;
   const BlockPrograms* programs = kernel.script == nullptr ? nullptr : kernel.script->programs.get();
   const auto block_number = static_cast<std::uint32_t>(number);
   const std::uint32_t groups = programs == nullptr ? 1 : programs->groups(block_number);
@@ -283,17 +286,6 @@ void Gpu::end_kernel_if_drained(std::uint32_t slot) {
   kernel.flushes = fenced_;
   kernel.last_acknowledge = drained;
   flushing_.push_back(slot);
-}
-
-void Gpu::account_unit(std::uint32_t index) {
-  Unit& unit = units_[index];
-  const double held = to_seconds(clock_.to_time(now() - unit.accounted));
-  unit.accounted = now();
-  if (unit.communication_blocks > 0) {
-    statistics_.unit_seconds_communication += held;
-  } else if (unit.compute_blocks > 0) {
-    statistics_.unit_seconds_compute += held;
-  }
 }
 
 }  // namespace weft

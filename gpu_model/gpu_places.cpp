@@ -58,4 +58,15 @@ void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
   }
 }
 
+void Gpu::account_unit(std::uint32_t index) {
+  Unit& unit = units_[index];
+  const double held = to_seconds(clock_.to_time(now() - unit.accounted));
+  unit.accounted = now();
+  if (unit.communication_blocks > 0) {
+    statistics_.unit_seconds_communication += held;
+  } else if (unit.compute_blocks > 0) {
+    statistics_.unit_seconds_compute += held;
+  }
+}
+
 }  // namespace weft

@@ -42,7 +42,12 @@ class RanksApart {
     });
   }
 
-  void run(const std::function<void(double, const std::string&)>& progress) {
+  // How many runs it took, and how many operations met in the last of them that had not before.
+  struct Settled {
+    int runs = 1;
+    std::size_t anew = 0;
+  };
+  Settled run(int most_runs, const std::function<void(double, const std::string&)>& progress) {
     if (const auto& trace = std::get<TraceWorkload>(config_.workload); !trace.demands.empty()) {
       const std::span<const Program> kinds = distinct_kernels(guessed_);
       read_ = read_demands(trace.demands, demands_origin(trace, config_.system, kinds), kinds);
@@ -53,16 +58,35 @@ class RanksApart {
       simulate();
       const Marks more = met();
       const std::size_t anew = count(more);
-      if (anew == 0 || runs == kMostRuns) {
-        gather(config_, programs_, alone_, scripts_, *machine_, result_);
-        note(runs, anew);
-        return;
-      }
-      if (progress) progress(0.2 + 0.8 * runs / kMostRuns, "operations that meet");
+      if (anew == 0 || runs == most_runs) return {runs, anew};
+      if (progress) progress(0.2 + 0.8 * runs / most_runs, "operations that meet");
       fit(more);
       each_op(
           [&](std::size_t g, std::size_t o, const ProgramOp&) { in_detail_[g][o] = in_detail_[g][o] || more[g][o]; });
     }
+  }
+
+  void tell(const Settled& settled) {
+    gather(config_, programs_, alone_, scripts_, *machine_, result_);
+    note(settled.runs, settled.anew);
+  }
+
+  [[nodiscard]] std::vector<Time> longer_than_alone() const {
+    std::vector<Time> longer(programs_.front().ops.size());
+    const ClockDomain clock(config_.system.gpu.clock);
+    for (const Scripts::Collective& collective : scripts_.collectives()) {
+      SubCycle start = 0;
+      SubCycle end = 0;
+      for (const auto& [gpu, op] : collective.members) {
+        start = std::max(start, machine_->gpu(gpu).times()[op.value].began());
+        end = std::max(end, machine_->gpu(gpu).times()[op.value].end);
+      }
+      const auto& [gpu, op] = collective.members.front();
+      if (gpu != 0 || !in_detail_[gpu][op.value]) continue;
+      const Time alone = times_.at(signature_of(programs_[gpu].ops[op.value].collective)).moving;
+      longer[op.value] = std::max(Time(0), clock.to_time(end - start) - alone);
+    }
+    return longer;
   }
 
  private:
@@ -194,7 +218,7 @@ class RanksApart {
     each_op([&](std::size_t g, std::size_t o, const ProgramOp& op) {
       if (op.kind != ProgramOpKind::kernel && op.kind != ProgramOpKind::collective) return;
       const OpTimes& times = machine_->gpu(g).times()[o];
-      const auto lasted = static_cast<double>(times.end - times.start);
+      const auto lasted = static_cast<double>(times.end - times.began());
       all += lasted;
       known += in_detail_[g][o] ? 0 : lasted;
       ++operations;
@@ -230,7 +254,16 @@ void simulate_ranks_apart(const RunConfig& config, std::vector<Program>& program
                           const std::function<void(double, const std::string&)>& progress, RunResult& result) {
   if (progress) progress(0.2, "collectives by themselves");
   RanksApart apart(config, programs, scripts, result);
-  apart.run(progress);
+  apart.tell(apart.run(kMostRuns, progress));
+}
+
+std::vector<Time> longer_beside_kernels(const RunConfig& config, std::vector<Program>& programs,
+                                        const std::function<void(double, const std::string&)>& progress) {
+  const Scripts scripts(config, programs);
+  RunResult not_told;
+  RanksApart apart(config, programs, scripts, not_told);
+  apart.run(2, progress);
+  return apart.longer_than_alone();
 }
 
 }  // namespace weft

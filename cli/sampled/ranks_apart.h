@@ -20,4 +20,9 @@ namespace weft {
 void simulate_ranks_apart(const RunConfig& config, std::vector<Program>& programs, const Scripts& scripts,
                           const std::function<void(double, const std::string&)>& progress, RunResult& result);
 
+// How much longer than by itself each collective of `programs` took from when its last rank came, for what ran beside
+// it; by operation of GPU 0. Found in one run after that which tells what meets.
+[[nodiscard]] std::vector<Time> longer_beside_kernels(const RunConfig& config, std::vector<Program>& programs,
+                                                      const std::function<void(double, const std::string&)>& progress);
+
 }  // namespace weft

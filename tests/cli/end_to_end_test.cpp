@@ -215,6 +215,35 @@ TEST(RunEndToEnd, ReplaysWhatTheRecordedRankWaitedForOthers) {
   EXPECT_LT(communication("--set workload.recorded_waits=false"), 100e-6);
 }
 
+// A collective beside a kernel that takes the memory moves for longer: that was no waiting for the other rank.
+TEST(RunEndToEnd, TakesWhatKernelsCostACollectiveForNoWait) {
+  const TemporaryFolder folder;
+  Trace trace = small_trace();
+  TraceOp& kernel = trace.ranks[0].ops[0];
+  kernel.name = "gather_kernel";
+  kernel.shape = LaunchShape{{80, 1, 1}, {512, 1, 1}, 16, 20'000};
+  kernel.bytes = Bytes(250 << 20);
+  kernel.duration = microseconds(700);
+  TraceOp& collective = trace.ranks[0].ops[1];
+  collective.start = microseconds(11);
+  collective.duration = microseconds(350);
+  collective.shape = LaunchShape{{2, 1, 1}, {544, 1, 1}, 96, 0};  // two channels
+  collective.collective->elements = 1 << 18;
+  collective.waits.clear();
+  trace.ranks[0].iterations.front().end = microseconds(800);
+  write_trace(trace, folder.path() / "t.json");
+  folder.write("e.json", R"({"system": "dgx1-v100-16gb", "gpus": 2, "workload": {"trace": "t.json"},
+                             "all_reduce": {"algorithm": "ring", "channels": 2}})");
+  const auto communication = [&](const std::string& set) {
+    const Ran ran = weft("run e.json --json " + set, folder);
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    const Json c = parse_json(ran.output, "stdout").at("collectives").at(0);
+    return c.at("end_s").get<double>() - c.at("start_s").get<double>();
+  };
+  EXPECT_NEAR(communication(""), 350e-6, 0.1 * 350e-6);
+  EXPECT_LT(communication("--set workload.recorded_waits=false"), 330e-6);
+}
+
 TEST(BadInputEndToEnd, TracesThatContradictThemselvesAreRefused) {
   const TemporaryFolder folder;
   write_trace(small_trace(), folder.path() / "t.json.gz");
