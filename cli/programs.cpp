@@ -61,13 +61,14 @@ std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkloa
   }
   if (workload.recorded_waits && trace.world_size > 1 && config.gpus > 1) {
     spec.collective_times = recorded_collective_times(graph, config);
-    notes.emplace_back(
-        "The last GPU comes to each collective as late as the recorded rank waited there: its time in the trace less "
-        "what it takes when all come together, beside what ran there.");
   }
   std::vector<Program> programs = replay(graph, spec);
-  if (running != nullptr && !spec.collective_times.empty())
-    take_contention_from_waits(config, graph, spec, programs, *running);
+  if (spec.collective_times.empty()) return programs;
+  const bool beside = running != nullptr && take_contention_from_waits(config, graph, spec, programs, *running);
+  notes.push_back(fmt::format(
+      "The last GPU comes to each collective as late as the recorded rank waited there: its time in the trace "
+      "less what it takes when all come together{}.",
+      beside ? ", and less what the kernels beside it cost it" : ""));
   return programs;
 }
 

@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 // Recorded runs of more ranks take longer to simulate than what is asked for.
-constexpr std::uint32_t kMostRanks = 16;
+constexpr std::uint32_t kMostRanks = 8;
 
 // The configured GPUs and links with collectives as they were recorded.
 RunConfig as_recorded(const Graph& graph, const RunConfig& config, std::uint32_t gpus) {
@@ -58,22 +58,26 @@ std::vector<Time> recorded_collective_times(const Graph& graph, const RunConfig&
   return times;
 }
 
-void take_contention_from_waits(const RunConfig& config, const Graph& graph, ReplaySpec spec,
+bool take_contention_from_waits(const RunConfig& config, const Graph& graph, ReplaySpec spec,
                                 std::vector<Program>& programs,
                                 const std::function<void(double, const std::string&)>& progress) {
   const std::uint32_t ranks = graph.recorded_world;
-  if (ranks < 2 || ranks > config.system.max_gpus || ranks > std::max(kMostRanks, config.gpus)) return;
+  if (ranks < 2 || ranks > config.system.max_gpus || ranks > std::max(kMostRanks, config.gpus)) return false;
   spec.gpus = ranks;
   std::vector<Program> recorded = replay(graph, spec);
-  const std::vector<Time> longer = longer_beside_kernels(as_recorded(graph, config, ranks), recorded, progress);
+  const auto told = [&](double done, const std::string& what) {
+    if (progress) progress(0.2 * done, "the recorded ranks: " + what);
+  };
+  const std::vector<Time> longer = longer_beside_kernels(as_recorded(graph, config, ranks), recorded, told);
   for (Program& program : programs) {
-    if (program.ops.size() != longer.size()) return;  // collectives of single GPUs are left out
+    if (program.ops.size() != longer.size()) return false;  // collectives of single GPUs are left out
     for (std::size_t o = 0; o < longer.size(); ++o) {
       const ProgramOp& op = program.ops[o];
       if (op.kind != ProgramOpKind::collective || op.start_delay == Time(0) || longer[o] == Time(0)) continue;
       program.ops.edit()[o].start_delay = std::max(Time(0), op.start_delay - longer[o]);
     }
   }
+  return true;
 }
 
 }  // namespace weft

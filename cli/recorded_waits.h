@@ -20,8 +20,8 @@ namespace weft {
 // What a collective took longer because kernels ran beside it was no waiting either: takes it from the delays of the
 // late GPUs in `programs` (replay(graph, spec), whatever system and collectives they are to run on). How much that was
 // is simulated, too: the recorded run as above, with these delays, what meets in detail (sampled/ranks_apart.h). Left
-// as they are where that run had more than 16 ranks and more than `config` has.
-void take_contention_from_waits(const RunConfig& config, const Graph& graph, ReplaySpec spec,
+// as they are, false, where that run had more than 8 ranks and more than `config` has.
+bool take_contention_from_waits(const RunConfig& config, const Graph& graph, ReplaySpec spec,
                                 std::vector<Program>& programs,
                                 const std::function<void(double, const std::string&)>& progress);
 

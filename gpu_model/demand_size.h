@@ -5,8 +5,10 @@
 
 namespace weft {
 
-// Of all its operands, each slice once.
+// Of all its operands, each slice once, and once where it is read again and again.
 [[nodiscard]] double bytes_of(const KernelDemand& kernel);
+// Whether each block has operands of its own: nothing is read for several of them.
+[[nodiscard]] bool streams(const KernelDemand& kernel);
 // Of its blocks, on an empty unit; 0 when not even one fits.
 [[nodiscard]] std::uint32_t blocks_on_a_unit(const KernelDemand& kernel, const GpuSpec& gpu);
 

@@ -33,7 +33,8 @@ std::optional<EmbeddingLookup> embedding_lookup(const OperatorCall& call) {
   // Tables come first (on the host, the device, in unified memory, cached), each as one vector; of the numbers of 64
   // bits only `indices` is followed by another vector of such, `offsets`, which has one more than there are bags.
   for (std::size_t i = 0; i < std::min<std::size_t>(call.inputs.size(), 4); ++i)
-    if (call.inputs[i].sizes.size() == 1) lookup.weights = std::max(lookup.weights, elements(call.inputs[i]));
+    if (call.inputs[i].sizes.size() == 1)
+      lookup.weights = std::max(lookup.weights, static_cast<std::uint64_t>(elements(call.inputs[i])));
   for (std::size_t i = 0; i + 1 < call.inputs.size(); ++i) {
     if (!vector_of(call.inputs[i], 8) || !vector_of(call.inputs[i + 1], 8)) continue;
     lookup.indices = static_cast<std::uint64_t>(call.inputs[i].sizes[0]);
@@ -69,7 +70,7 @@ std::optional<EmbeddingUpdate> embedding_update(std::string_view kernel, const L
   if (columns < 1) return std::nullopt;
   const double element = gradient.element_bytes != 0 ? gradient.element_bytes : 4;
   // How often each row occurs is not recorded: as if all did equally often, as far as there are so many.
-  const double rows = std::clamp(found->weights / columns, 1.0, indices);
+  const double rows = std::clamp(static_cast<double>(found->weights) / columns, 1.0, indices);
   EmbeddingUpdate update;
   if ((indices / rows > kMostOfAWarp) != by_blocks(kernel)) return update;
   update.gathered = indices * (columns * element + kMostlyTouched);

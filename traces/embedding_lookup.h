@@ -16,7 +16,7 @@ namespace weft {
 struct EmbeddingLookup {
   std::uint64_t indices = 0;  // rows looked up, each as often as it occurs
   std::uint64_t bags = 0;     // sums of rows: tables times samples
-  double weights = 0;         // elements of all tables
+  std::uint64_t weights = 0;  // elements of all tables
   auto operator<=>(const EmbeddingLookup&) const = default;
 };
 // From the inputs of fbgemm::*_embedding_codegen_lookup_*: absent for others and for inputs of unexpected form.

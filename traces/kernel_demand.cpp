@@ -186,7 +186,7 @@ class Guesser {
   // two rows where they are short. Rows fill on average three quarters of the power of two.
   void softmax(std::uint32_t inputs) {
     const std::optional<std::uint32_t> log2_elements = template_integer(name_, 0);
-    if (name_.find("_warp_") == std::string::npos || !log2_elements || *log2_elements > 13) {
+    if (said_bytes() || name_.find("_warp_") == std::string::npos || !log2_elements || *log2_elements > 13) {
       sized_stream(1, inputs, 1);
       return;
     }

@@ -73,8 +73,10 @@ class GraphBuilder {
   void find_lookups() {
     for (const TraceOp& op : rank_.ops) {
       const auto lookup = op.launched_by ? embedding_lookup(*op.launched_by) : std::nullopt;
-      if (lookup && std::find(lookups_.begin(), lookups_.end(), *lookup) == lookups_.end()) lookups_.push_back(*lookup);
+      if (lookup) lookups_.push_back(*lookup);
     }
+    std::ranges::sort(lookups_);
+    lookups_.erase(std::unique(lookups_.begin(), lookups_.end()), lookups_.end());
   }
 
   void add(std::uint32_t index) {

@@ -36,12 +36,29 @@ TEST(Calibration, AddsCyclesToAKernelThatIsTooFast) {
 }
 
 TEST(Calibration, AddsBytesToAKernelThatWaitsForMemory) {
-  // 4 MiB at 128 GB/s take 33 us of 50: nothing that it computes is as long.
-  const ProgramOp op = streaming(1024, 50);
+  // 4 MiB at 128 GB/s take 33 us of 50: nothing that it computes is as long. Its bytes are a guess.
+  ProgramOp op = streaming(1024, 50);
+  op.kernel.origin = DemandOrigin::name;
   const DemandFit fit = fit_of(op);
   EXPECT_LT(calibration_error(op, fit), kCalibrationTolerance);
   EXPECT_EQ(fit.extra_cycles_per_block, 0);
-  EXPECT_GT(fit.memory_scale, 1.1);  // with turnarounds and rows, the pins are not all there is
+  EXPECT_GT(fit.memory_scale, 1.1);         // with turnarounds and rows, the pins are not all there is
+  op.kernel.origin = DemandOrigin::shapes;  // they are not: but 33 of 40 us are what streams reach
+  op.measured_alone = microseconds(42);
+  EXPECT_GT(fit_of(op).memory_scale, 1);
+}
+
+// What takes 50 us for 33 us of known bytes is held up by something else.
+TEST(Calibration, LeavesBytesThatAreKnown) {
+  ProgramOp op = streaming(1024, 50);
+  op.kernel.origin = DemandOrigin::shapes;
+  const DemandFit fit = fit_of(op);
+  EXPECT_LT(calibration_error(op, fit), kCalibrationTolerance);
+  EXPECT_EQ(fit.memory_scale, 1);
+  EXPECT_GT(fit.extra_cycles_per_block, 0);
+  EXPECT_TRUE(fit.extra_waits);
+  op.kernel.reads.front().divisor = 2;  // shared between blocks: how often it comes from memory is not known
+  EXPECT_GT(fit_of(op).memory_scale, 1);
 }
 
 TEST(Calibration, TakesBytesFromAKernelThatIsTooSlow) {

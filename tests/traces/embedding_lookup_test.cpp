@@ -53,7 +53,7 @@ TEST(EmbeddingLookup, IsReadFromTheForwardOperator) {
   ASSERT_TRUE(lookup);
   EXPECT_EQ(lookup->indices, 15'405'380U);
   EXPECT_EQ(lookup->bags, 485U * 2048);
-  EXPECT_EQ(lookup->weights, 29'823'476);
+  EXPECT_EQ(lookup->weights, 29'823'476U);
   EXPECT_FALSE(embedding_lookup(backward(2048, 34'340)));
   OperatorCall cut = forward(485, 2048, 15'405'380, 29'823'476);
   cut.inputs.resize(12);  // without offsets
@@ -114,7 +114,7 @@ TEST(EmbeddingLookup, AnySizesGiveADemand) {
     const std::int64_t indices = up_to(40);
     const std::vector<EmbeddingLookup> lookups{{static_cast<std::uint64_t>(indices),
                                                 static_cast<std::uint64_t>(samples * up_to(18)),
-                                                static_cast<double>(up_to(40))}};
+                                                static_cast<std::uint64_t>(up_to(40))}};
     const OperatorCall call = backward(samples, up_to(40));
     const bool by_blocks = i % 2 == 0;
     const std::int64_t a_block = by_blocks ? 1024 : 16;

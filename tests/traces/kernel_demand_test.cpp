@@ -184,6 +184,17 @@ TEST(KernelDemand, IsTheSameForTimesThatDifferByNoise) {
   }
 }
 
+// By the name rows fill three quarters of 2^log2 elements; the operator knows.
+TEST(KernelDemand, SoftmaxHasTheBytesOfItsOperator) {
+  const std::string name = "void softmax_warp_backward<float, float, float, 10, false, false>";
+  const OperatorCall call{"aten::_softmax_backward_data", {{4, {8192, 1024}}, {4, {8192, 1024}}}};
+  const auto bytes = [&](const OperatorCall* of) {
+    return guess_kernel_demand(name, shape(2048, 1, 1, 128), {.call = of}).node.reads.at(0).bytes_per_block;
+  };
+  EXPECT_EQ(bytes(&call), 4U * 1024 * 4);
+  EXPECT_EQ(bytes(nullptr), 3U * 1024 * 4);
+}
+
 // Shape.cu: a thread loads an element, or a vector, and stores it before the next one.
 TEST(KernelDemand, ConcatenationsHaveOneLoadAThreadUnderWay) {
   const OperatorCall cat{"aten::cat", {{4, {1024, 1024}}, {4, {1024, 1024}}}};
