@@ -146,6 +146,8 @@ class GraphBuilder {
   void place_tensors(std::uint32_t stream, KernelGuess& guess) {
     const std::optional<TensorId> before = last_output_[stream];
     std::vector<std::optional<TensorId>> chosen(guess.tensors.size());
+    std::vector<TensorId> in_use;  // by this kernel, and what it may read of the one before
+    if (before) in_use.push_back(*before);
     if (before && !guess.node.reads.empty()) {
       // The largest input is the likeliest to be what the kernel before has made.
       std::uint32_t largest = guess.node.reads.front().tensor.value;
@@ -157,7 +159,7 @@ class GraphBuilder {
     }
     const auto place_use = [&](TensorUse& use) {
       std::optional<TensorId>& id = chosen[use.tensor.value];
-      if (!id) id = tensors_.take(guess.tensors[use.tensor.value], before);
+      if (!id) in_use.push_back(*(id = tensors_.take(guess.tensors[use.tensor.value], in_use)));
       use.tensor = *id;
     };
     for (TensorUse& use : guess.node.reads) place_use(use);

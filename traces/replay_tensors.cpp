@@ -17,25 +17,22 @@ std::int64_t size_class(std::int64_t bytes) {
 
 }  // namespace
 
-TensorId ReplayTensors::take(Bytes bytes, std::optional<TensorId> not_this) {
+TensorId ReplayTensors::take(Bytes bytes, std::span<const TensorId> in_use) {
   const std::int64_t size = size_class(bytes.count());
   Ring& ring = rings_[size];
   const auto count = static_cast<std::int64_t>(ring.tensors.size());
-  const bool room = (count + 1) * size <= class_bytes_ && used_ + size <= total_bytes_;
-  if (count == 0 || room || (count == 1 && not_this == ring.tensors[0])) {
-    const TensorId id{static_cast<std::uint32_t>(tensors_.size())};
-    tensors_.push_back(
-        {"replay " + std::to_string(size) + " B #" + std::to_string(count), Bytes(size), MemoryClass::activations});
-    ring.tensors.push_back(id);
-    used_ += size;
-    return id;
+  if ((count + 1) * size > class_bytes_ || used_ + size > total_bytes_) {
+    for (std::size_t i = 0; i < ring.tensors.size(); ++i) {
+      const TensorId id = ring.tensors[ring.next];
+      ring.next = (ring.next + 1) % ring.tensors.size();
+      if (std::ranges::find(in_use, id) == in_use.end()) return id;
+    }
   }
-  TensorId id = ring.tensors[ring.next];
-  ring.next = (ring.next + 1) % ring.tensors.size();
-  if (id == not_this) {
-    id = ring.tensors[ring.next];
-    ring.next = (ring.next + 1) % ring.tensors.size();
-  }
+  const TensorId id{static_cast<std::uint32_t>(tensors_.size())};
+  tensors_.push_back(
+      {"replay " + std::to_string(size) + " B #" + std::to_string(count), Bytes(size), MemoryClass::activations});
+  ring.tensors.push_back(id);
+  used_ += size;
   return id;
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "workloads/graph.h"
@@ -11,16 +11,16 @@
 namespace weft {
 
 // Hands out tensors by size class (eight to an octave), in rotation: a class grows up to `class_bytes`, all together up
-// to `total_bytes` (each class has at least one), then the oldest of the class comes again, as a caching allocator
-// returns freed blocks. So footprints stay bounded and do not all fit in a cache.
+// to `total_bytes` (but each class has what one kernel asks for), then the oldest of the class comes again, as a
+// caching allocator returns freed blocks. So footprints stay bounded and do not all fit in a cache.
 class ReplayTensors {
  public:
   explicit ReplayTensors(std::vector<Tensor>& tensors, std::int64_t class_bytes = std::int64_t{256} << 20,
                          std::int64_t total_bytes = std::int64_t{8} << 30)
       : tensors_(tensors), class_bytes_(class_bytes), total_bytes_(total_bytes) {}
 
-  // A tensor of at least `bytes`, other than `not_this`.
-  [[nodiscard]] TensorId take(Bytes bytes, std::optional<TensorId> not_this = std::nullopt);
+  // A tensor of at least `bytes`, none of `in_use`.
+  [[nodiscard]] TensorId take(Bytes bytes, std::span<const TensorId> in_use = {});
 
  private:
   struct Ring {

@@ -153,9 +153,33 @@ TEST(ReplayTensors, DoesNotGiveTheTensorThatIsInUse) {
   std::vector<Tensor> tensors;
   ReplayTensors pool(tensors, 1, 1);
   const TensorId first = pool.take(Bytes(1000));
-  const TensorId second = pool.take(Bytes(1000), first);
+  const TensorId second = pool.take(Bytes(1000), {{first}});
   EXPECT_NE(first, second);
-  EXPECT_NE(pool.take(Bytes(1000), second), second);
+  EXPECT_EQ(pool.take(Bytes(1000), {{second}}), first);
+  const TensorId third = pool.take(Bytes(1000), {{first, second}});
+  EXPECT_NE(third, first);
+  EXPECT_NE(third, second);
+}
+
+// A sum of two tensors reads two and writes a third, however large they are.
+TEST(ReplayGraph, TheOperandsOfAKernelAreDifferentTensors) {
+  Trace trace = two_iterations();
+  for (TraceOp& op : trace.ranks[0].ops) {
+    if (op.kind != TraceOpKind::kernel) continue;
+    op.name =
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
+        "at::detail::Array<char*, 3> >";
+    op.shape = LaunchShape{{131'072, 1, 1}, {128, 1, 1}, 32, 0};  // 256 MiB each
+  }
+  int sums = 0;
+  for (const Node& node : graph_from_trace(trace, 0).nodes) {
+    if (node.kind != NodeKind::kernel || node.kernel.reads.size() != 2) continue;
+    ++sums;
+    EXPECT_NE(node.kernel.reads[0].tensor, node.kernel.reads[1].tensor);
+    EXPECT_NE(node.kernel.reads[0].tensor, node.kernel.writes[0].tensor);
+    EXPECT_NE(node.kernel.reads[1].tensor, node.kernel.writes[0].tensor);
+  }
+  EXPECT_GT(sums, 0);
 }
 
 }  // namespace
