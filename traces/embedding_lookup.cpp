@@ -7,7 +7,7 @@ namespace weft {
 namespace {
 
 // find_long_segments gives rows with more occurrences than this to thread blocks, the others to warps
-// (max_segment_length_per_warp, as split_embedding_optimizer_codegen.template calls it).
+// (max_segment_length_per_warp, which FBGEMM's callers set to this).
 constexpr double kMostOfAWarp = 32;
 // Launches for as many rows as there could be: kMaxThreads indices for each block of the kernel for long segments.
 constexpr std::uint64_t kIndicesOfABlock = 1024;
@@ -15,8 +15,8 @@ constexpr std::uint64_t kIndicesOfABlock = 1024;
 // the run, its bounds, the first occurrence, its table's offsets, then the occurrences, their columns, the place of the
 // row's weights, and what the optimizer keeps (embedding_backward_split_kernel_{cta,warp}_template.cu).
 constexpr double kChain = 8;
-// Rows begin at multiples of 16 B (Vec4T); a sector has 32.
-constexpr double kMostlyTouched = 16;
+// Rows begin and end at multiples of 16 B (Vec4T): on average so much of their sectors of 32 B is not theirs.
+constexpr double kRestOfSectors = 16;
 
 bool vector_of(const OperatorInput& input, std::uint32_t element_bytes) {
   return input.element_bytes == element_bytes && input.sizes.size() == 1 && input.sizes[0] > 0;
@@ -24,6 +24,10 @@ bool vector_of(const OperatorInput& input, std::uint32_t element_bytes) {
 
 bool by_blocks(std::string_view kernel) { return kernel.find("_kernel_cta_per_row") != std::string_view::npos; }
 bool by_warps(std::string_view kernel) { return kernel.find("_kernel_warp_per_row") != std::string_view::npos; }
+
+bool updates_embeddings(std::string_view kernel) {
+  return kernel.find("embedding_backward") != std::string_view::npos && (by_blocks(kernel) || by_warps(kernel));
+}
 
 }  // namespace
 
@@ -43,10 +47,6 @@ std::optional<EmbeddingLookup> embedding_lookup(const OperatorCall& call) {
   }
   if (lookup.indices == 0 || lookup.bags == 0 || lookup.weights == 0) return std::nullopt;
   return lookup;
-}
-
-bool updates_embeddings(std::string_view kernel) {
-  return kernel.find("embedding_backward") != std::string_view::npos && (by_blocks(kernel) || by_warps(kernel));
 }
 
 std::optional<EmbeddingUpdate> embedding_update(std::string_view kernel, const LaunchShape& shape,
@@ -73,7 +73,7 @@ std::optional<EmbeddingUpdate> embedding_update(std::string_view kernel, const L
   const double rows = std::clamp(static_cast<double>(found->weights) / columns, 1.0, indices);
   EmbeddingUpdate update;
   if ((indices / rows > kMostOfAWarp) != by_blocks(kernel)) return update;
-  update.gathered = indices * (columns * element + kMostlyTouched);
+  update.gathered = indices * (columns * element + kRestOfSectors);
   update.updated = rows * columns * element;
   const double warps = std::max<double>(shape.block[1], 1);
   const double together = by_blocks(kernel) ? 1 : warps;  // rows of a block at the same time

@@ -31,10 +31,8 @@ struct EmbeddingUpdate {
   std::uint64_t tables = 1;
   std::uint32_t blocks_of_a_table = 1;
 };
-// Whether `kernel` is one of them by its name.
-[[nodiscard]] bool updates_embeddings(std::string_view kernel);
-// What `kernel` does that `backward` has launched: nothing gathered where the other one has the rows. Absent where none
-// of `lookups` has as many indices as the grid says.
+// What `kernel`, which `backward` has launched, does: nothing gathered where the other one has the rows. Absent for
+// other kernels by their names, and where none of `lookups` has as many indices as the grid says.
 [[nodiscard]] std::optional<EmbeddingUpdate> embedding_update(std::string_view kernel, const LaunchShape& shape,
                                                               const OperatorCall* backward,
                                                               std::span<const EmbeddingLookup> lookups);
