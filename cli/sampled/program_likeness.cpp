@@ -20,9 +20,9 @@ bool same(const CollectiveDemand& a, const CollectiveDemand& b) {
 
 // But for where buffers lie, who else is in a collective, and when they meet.
 bool same(const ProgramOp& a, const ProgramOp& b) {
-  return a.kind == b.kind && a.fused == b.fused && a.stream == b.stream && a.host_delay == b.host_delay &&
-         a.start_delay == b.start_delay && same(a.collective, b.collective) && a.copy.bytes == b.copy.bytes &&
-         a.copy.to_device == b.copy.to_device;
+  return a.kind == b.kind && a.fused == b.fused && a.memory_operation == b.memory_operation && a.stream == b.stream &&
+         a.host_delay == b.host_delay && a.start_delay == b.start_delay && same(a.collective, b.collective) &&
+         a.copy.bytes == b.copy.bytes && a.copy.to_device == b.copy.to_device;
 }
 
 // With the buffers of `at`.

@@ -26,10 +26,16 @@ DemandFit fit_of(const ProgramOp& op) {
   return run_kernels_alone({&program, 1}, small_gpu(), 1, {}, transactions).front().front();
 }
 
-TEST(Calibration, AddsCyclesToAKernelThatIsTooFast) {
-  const ProgramOp op = streaming(64, 50);
+// The same, within the tolerance.
+DemandFit met(const ProgramOp& op) {
   const DemandFit fit = fit_of(op);
   EXPECT_LT(calibration_error(op, fit), kCalibrationTolerance);
+  return fit;
+}
+
+TEST(Calibration, AddsCyclesToAKernelThatIsTooFast) {
+  const ProgramOp op = streaming(64, 50);
+  const DemandFit fit = met(op);
   EXPECT_GT(fit.extra_cycles_per_block, 0);
   EXPECT_EQ(fit.memory_scale, 1);
   EXPECT_EQ(fit.flops_scale, 1);
@@ -39,8 +45,7 @@ TEST(Calibration, AddsBytesToAKernelThatWaitsForMemory) {
   // 4 MiB at 128 GB/s take 33 us of 50: nothing that it computes is as long. Its bytes are a guess.
   ProgramOp op = streaming(1024, 50);
   op.kernel.origin = DemandOrigin::name;
-  const DemandFit fit = fit_of(op);
-  EXPECT_LT(calibration_error(op, fit), kCalibrationTolerance);
+  const DemandFit fit = met(op);
   EXPECT_EQ(fit.extra_cycles_per_block, 0);
   EXPECT_GT(fit.memory_scale, 1.1);         // with turnarounds and rows, the pins are not all there is
   op.kernel.origin = DemandOrigin::shapes;  // they are not: but 33 of 40 us are what streams reach
@@ -52,8 +57,7 @@ TEST(Calibration, AddsBytesToAKernelThatWaitsForMemory) {
 TEST(Calibration, LeavesBytesThatAreKnown) {
   ProgramOp op = streaming(1024, 50);
   op.kernel.origin = DemandOrigin::shapes;
-  const DemandFit fit = fit_of(op);
-  EXPECT_LT(calibration_error(op, fit), kCalibrationTolerance);
+  const DemandFit fit = met(op);
   EXPECT_EQ(fit.memory_scale, 1);
   EXPECT_GT(fit.extra_cycles_per_block, 0);
   EXPECT_TRUE(fit.extra_waits);
@@ -64,8 +68,7 @@ TEST(Calibration, LeavesBytesThatAreKnown) {
 TEST(Calibration, TakesBytesFromAKernelThatIsTooSlow) {
   // 4 MiB at 128 GB/s take 33 us.
   const ProgramOp op = streaming(1024, 17);
-  const DemandFit fit = fit_of(op);
-  EXPECT_LT(calibration_error(op, fit), kCalibrationTolerance);
+  const DemandFit fit = met(op);
   EXPECT_LT(fit.memory_scale, 0.8);
   EXPECT_GT(fit.memory_scale, 0.3);
 }

@@ -1,60 +1,11 @@
 // Host and streams: order, waits, delays, issue times.
-#include "gpu_model/frontend.h"
-
 #include <gtest/gtest.h>
 
 #include "sim/error.h"
-#include "tests/gpu_model/small_gpu.h"
+#include "tests/gpu_model/frontend_host.h"
 
 namespace weft {
 namespace {
-
-constexpr SubCycle n(std::int64_t whole) { return cycles(whole); }
-
-// The books of a program under the small GPU's launch times: 1000 a launch, 2000 on the way, 3000 a collective.
-struct Host {
-  explicit Host(std::vector<ProgramOp> ops, const HostSpec& host = {}, std::size_t streams = 2,
-                const LaunchSpec& launch = small_gpu().launch)
-      : program(program_of(std::move(ops), streams)), frontend(program, launch, host, ClockDomain(megahertz(1000))) {}
-  // Issues all that the host can issue, each arriving at once; returns what may start.
-  std::vector<std::uint32_t> issue_all(SubCycle from) {
-    std::vector<std::uint32_t> ready;
-    std::optional<SubCycle> at = from;
-    while (at) {
-      now = *at;
-      const auto issue = frontend.step(now);
-      if (!issue) break;
-      if (issue->op && frontend.arrived(*issue->op)) ready.push_back(issue->op->value);
-      at = issue->next_step;
-    }
-    return ready;
-  }
-  std::vector<std::uint32_t> complete(std::uint32_t op, SubCycle when) {
-    std::vector<OpId> ready;
-    host_goes_on = frontend.completed(OpId{op}, when, ready);
-    std::vector<std::uint32_t> numbers;
-    for (const OpId next : ready) numbers.push_back(next.value);
-    return numbers;
-  }
-  Program program;
-  Frontend frontend;
-  SubCycle now = 0;
-  bool host_goes_on = false;
-};
-
-ProgramOp op_on(std::uint32_t stream, std::vector<OpId> waits = {}) {
-  ProgramOp op;
-  op.stream = StreamId{stream};
-  op.waits = std::move(waits);
-  return op;
-}
-
-ProgramOp host_wait(std::vector<OpId> waits) {
-  ProgramOp op;
-  op.kind = ProgramOpKind::host_wait;
-  op.waits = std::move(waits);
-  return op;
-}
 
 TEST(Frontend, IssuesOneOperationAfterAnother) {
   Host host({op_on(0), op_on(0), op_on(1)});
@@ -212,58 +163,6 @@ TEST(Frontend, GoesOnFromWhereOneStreamHasBeenOvertaken) {
   EXPECT_FALSE(frontend.done());
   frontend.completed(OpId{4}, n(3000), ready);
   EXPECT_TRUE(frontend.done());
-}
-
-// Of each stream by itself: the host cannot reach the launch for another one behind it.
-TEST(Frontend, WaitsForAPlaceInTheQueueOfAStream) {
-  LaunchSpec launch = small_gpu().launch;
-  launch.queue_depth = 2;
-  Host host({op_on(0), op_on(0), op_on(0), op_on(1), op_on(1)}, {}, 2, launch);
-  EXPECT_EQ(host.issue_all(n(1000)), std::vector<std::uint32_t>{0});
-  EXPECT_EQ(host.frontend.issued(), 2U);
-  EXPECT_EQ(host.complete(0, n(9000)), std::vector<std::uint32_t>{1});
-  EXPECT_TRUE(host.host_goes_on);
-  EXPECT_EQ(host.issue_all(n(11000)), std::vector<std::uint32_t>{3});
-  EXPECT_EQ(host.frontend.issued(), 5U);
-  EXPECT_EQ(host.frontend.times(OpId{2}).called, n(10000));
-  EXPECT_EQ(host.complete(1, n(12000)), std::vector<std::uint32_t>{2});
-  EXPECT_FALSE(host.host_goes_on);  // it has nothing left to issue
-}
-
-// Up to 1338 operations of a stream had been issued and not begun in hta_v100_rank1of2, but never more than 1038
-// kernels.
-TEST(Frontend, MemsetsAndCopiesTakeNoPlaceInTheQueue) {
-  LaunchSpec launch = small_gpu().launch;
-  launch.queue_depth = 2;
-  ProgramOp memset = op_on(0);
-  memset.memory_operation = true;
-  ProgramOp copy = op_on(0);
-  copy.kind = ProgramOpKind::copy;
-  Host host({op_on(0), memset, copy, op_on(0), memset, op_on(0), op_on(0)}, {}, 1, launch);
-  host.issue_all(n(1000));
-  EXPECT_EQ(host.frontend.issued(), 5U);
-  for (const std::uint32_t op : {0U, 1U, 2U}) host.complete(op, n(9000) + n(op));
-  host.issue_all(n(20000));
-  EXPECT_EQ(host.frontend.issued(), 6U);
-}
-
-TEST(Frontend, AGraphTakesOnePlaceInTheQueue) {
-  LaunchSpec launch = small_gpu().launch;
-  launch.queue_depth = 1;
-  Host host({op_on(0), op_on(0), op_on(0)}, {.cuda_graph = true}, 2, launch);
-  host.issue_all(n(1000));
-  EXPECT_EQ(host.frontend.issued(), 3U);
-}
-
-TEST(Frontend, GoesOnInTheMiddleWithWhatIsQueued) {
-  LaunchSpec launch = small_gpu().launch;
-  launch.queue_depth = 2;
-  const Program program = program_of({op_on(0), op_on(0), op_on(0), op_on(0)}, 1);
-  const HostState from{.first = OpId{1}, .issued = 3, .arrivals = {0, 0}, .next_step = std::nullopt, .end = 0};
-  Frontend frontend(program, launch, {}, ClockDomain(megahertz(1000)), &from);
-  std::vector<OpId> ready;
-  EXPECT_TRUE(frontend.completed(OpId{1}, n(100), ready));
-  EXPECT_TRUE(frontend.step(n(2100)).has_value());
 }
 
 // Steps of two operations, on a stream each; the second one waits for the first one of its step and of the one before.
