@@ -98,6 +98,7 @@ void all_fields(Fields& f, RunConfig& config) {
   f.count("channels", wish.channels, 0, 1024, Presence::optional);
   f.choice("mover", wish.mover, mover_table(), Presence::optional);
   f.flag("registered", wish.registered, Presence::optional);
+  f.flag("high_priority", config.high_priority, Presence::optional);
   f.refuse_unless(wish.mover == Mover::compute_units || config.system.gpu.engines.has_value(), "mover",
                   fmt::format("expected \"compute_units\" (gpu.engines of {} is not given), got \"{}\"",
                               Json(config.system.name).dump(), to_string(wish.mover)));

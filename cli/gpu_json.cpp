@@ -161,6 +161,7 @@ void all_fields(Fields& f, GpuSpec& gpu) {
     launch.time_ns("host_to_device_ns", gpu.launch.host_to_device, 0, kMaxTimeNs);
     launch.time_ns("graph_node_ns", gpu.launch.graph_node, 0, kMaxTimeNs, Presence::optional);
     launch.count("queue_depth", gpu.launch.queue_depth, 0, 1'000'000, Presence::optional);
+    launch.flag("blocks_in_order", gpu.launch.blocks_in_order, Presence::optional);
   });
   f.count("sync_domains", gpu.sync_domains, 0, 64, Presence::optional);
   f.rate_GBps("host_link_GBps", gpu.host_link, kMinGBps, kMaxGBps);

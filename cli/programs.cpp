@@ -85,7 +85,8 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
                                  std::vector<std::string>& notes, const Running* running = nullptr) {
   const Trace trace = read_trace(workload.file);
   const ReplaySpec spec{
-      config.gpus, config.iterations, workload.host_time_scale, {}, config.system.gpu.launch.device_latency};
+      config.gpus,         config.iterations, workload.host_time_scale, {}, config.system.gpu.launch.device_latency,
+      config.high_priority};
   const bool each = replays_each_rank(trace, workload);
   const auto each_rank = [&] {
     std::vector<Graph> graphs = graphs_from_trace(trace);
@@ -120,7 +121,8 @@ std::vector<Program> programs_of(const ModelWorkload& workload, const RunConfig&
                                .overlap = config.scheme.overlap,
                                .bucket = mebibytes(config.scheme.bucket_MiB),
                                .first_bucket = mebibytes(config.scheme.first_bucket_MiB),
-                               .iterations = config.iterations});
+                               .iterations = config.iterations,
+                               .high_priority = config.high_priority});
 }
 
 std::vector<Program> programs_of(const AttentionWorkload&, const RunConfig& config, std::vector<std::string>& notes) {

@@ -64,6 +64,7 @@ bool take_contention_from_waits(const RunConfig& config, const Graph& graph, Rep
   const std::uint32_t ranks = graph.recorded_world;
   if (ranks < 2 || ranks > config.system.max_gpus || ranks > std::max(kMostRanks, config.gpus)) return false;
   spec.gpus = ranks;
+  spec.high_priority = false;
   std::vector<Program> recorded = replay(graph, spec);
   const auto told = [&](double done, const std::string& what) {
     if (progress) progress(0.2 * done, "the recorded ranks: " + what);

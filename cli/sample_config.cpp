@@ -179,7 +179,8 @@ std::vector<Program> sample_programs(const RunConfig& config, std::vector<std::s
                               .overlap = config.scheme.overlap,
                               .bucket = mebibytes(config.scheme.bucket_MiB),
                               .first_bucket = mebibytes(config.scheme.first_bucket_MiB),
-                              .iterations = config.iterations};
+                              .iterations = config.iterations,
+                              .high_priority = config.high_priority};
   std::vector<Program> programs;
   const GpuGroup all = GpuGroup::first(config.gpus);
   for (std::uint32_t gpu = 0; gpu < config.gpus; ++gpu) {

@@ -115,6 +115,7 @@ struct RunConfig {
   SchemeConfig scheme;
   CollectiveWish collective;   // all_reduce: algorithm, protocol, channels, mover, registered
   std::string algorithm_file;  // all_reduce: of collective.user_algorithm; empty: none
+  bool high_priority = false;  // all_reduce: streams of collectives before those of kernels
   HostSpec host;
   std::optional<FunctionalConfig> functional;
   PrivateParts private_parts;        // of communication: an experiment

@@ -129,8 +129,11 @@ class Gpu final : public Chip {
   void start_timed(std::uint32_t slot, SubCycle lasts);
   void expect_timed(const TimedKernel& kernel);
   void end_timed();
+  // gpu_places.cpp
   void dispatch(std::uint32_t kernel);
-  void dispatch_on(std::uint32_t unit, const Block& left);  // gpu_places.cpp
+  void dispatch_on(std::uint32_t unit, const Block& left);
+  [[nodiscard]] bool waits_for_units(std::uint32_t kernel) const;
+  void place_anywhere(std::uint32_t kernel);  // gpu_control.cpp
   [[nodiscard]] bool ends_with_neighbour(const Block& block) const;
   void leave_unit(const Block& block);
   bool place_block(std::uint32_t kernel, std::uint32_t unit, const Block* left = nullptr);

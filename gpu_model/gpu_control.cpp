@@ -155,7 +155,7 @@ void Gpu::go_on(bool host) {
 // Each block goes to where most of them would fit, of equals to the next: breadth first, but for units on which others
 // stand (G. Gilman et al., Demystifying the Placement Policies of the NVIDIA GPU Thread Block Scheduler for Concurrent
 // Kernels, SIGMETRICS PER 48, 2020: so on Pascal, Volta and Turing, and not round robin).
-void Gpu::dispatch(std::uint32_t slot) {
+void Gpu::place_anywhere(std::uint32_t slot) {
   RunningKernel& kernel = running_[slot];
   if (kernel.cluster_blocks > 1) {
     dispatch_clusters(slot);

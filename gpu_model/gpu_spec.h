@@ -101,6 +101,11 @@ struct LaunchSpec {
   // each stream by itself (NVIDIA developer forum, topic 68937); in a recorded training (hta_v100_rank1of2) up to 1038
   // kernels wait to start in three steps of six, and up to 300 memsets and copies more.
   std::uint32_t queue_depth = 1024;
+  // Whether a kernel's blocks wait until all blocks of those before it have got a place, by priority and then by age,
+  // even where they would fit beside them: so on NVIDIA's (T. Amert et al., GPU Scheduling on the NVIDIA TX2: Hidden
+  // Details Revealed, RTSS 2017, and I. Olmedo et al., Dissecting the CUDA scheduling hierarchy, RTAS 2020). Else
+  // whoever fits may come in.
+  bool blocks_in_order = false;
 };
 
 // How the host launches.

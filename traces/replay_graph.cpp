@@ -10,6 +10,7 @@
 #include "traces/kernel_demand.h"
 #include "traces/launch_position.h"
 #include "traces/replay_tensors.h"
+#include "traces/stream_priority.h"
 #include "traces/trace_words.h"
 
 namespace weft {
@@ -25,6 +26,7 @@ class GraphBuilder {
     graph_.iterations = static_cast<std::uint32_t>(std::max<std::size_t>(rank_.iterations.size(), 1));
     graph_.recorded_rank = rank_.rank;
     graph_.recorded_world = trace_.world_size;
+    graph_.urgent_streams = urgent_streams(rank_);
     for (const TraceIteration& iteration : rank_.iterations)
       graph_.iteration_starts.push_back(iteration.start - rank_.iterations.front().start);
     const std::vector<LaunchPosition> positions = launch_positions(rank_);

@@ -62,7 +62,9 @@ class ProgramWriter {
 
   Program write() {
     const bool in_sample = std::any_of(graph_.nodes.begin(), graph_.nodes.end(), is_collective);
-    program_.priorities.assign(in_sample && spec_.overlap ? 3 : (buckets_.empty() ? 1 : 2), 0);
+    program_.priorities.assign(in_sample && spec_.overlap ? 3 : (buckets_.empty() ? 1 : 2),
+                               spec_.high_priority ? 1 : 0);
+    program_.priorities[kComputeStream.value] = 0;
     program_.iterations = spec_.iterations;
     program_.samples_per_iteration = graph_.samples_per_iteration;
     program_.tokens_per_iteration = graph_.tokens_per_iteration;

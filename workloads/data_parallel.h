@@ -16,6 +16,7 @@ struct DataParallelSpec {
   Bytes bucket{std::int64_t{25} << 20};
   Bytes first_bucket{std::int64_t{1} << 20};
   std::uint32_t iterations = 1;
+  bool high_priority = false;  // streams of collectives before that of kernels
 };
 
 inline constexpr StreamId kComputeStream{0};

@@ -124,6 +124,7 @@ struct Graph {
   std::vector<Time> iteration_starts;  // recorded, from when the first rank started the first; empty when unknown
   std::uint32_t recorded_rank = 0;
   std::uint32_t recorded_world = 0;  // ranks of the recorded run; 0: unknown or generated
+  std::vector<std::uint32_t> urgent_streams;  // recorded ones of a higher priority than others, ascending
 };
 
 // The highest slice index that the blocks of a kernel reach in `use` (see Operand). blocks > 0.

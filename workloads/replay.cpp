@@ -91,10 +91,21 @@ class RankReplay {
   RankReplay(const Graph& graph, const ReplaySpec& spec, std::uint32_t iterations, const AddressPlan& plan)
       : graph_(graph), spec_(spec), iterations_(iterations), plan_(plan), streams_(dense_streams(graph, iterations)) {}
 
+  [[nodiscard]] std::vector<std::int32_t> priorities() const {
+    std::vector<std::int32_t> by_stream(streams_.size(), 0);
+    for (const std::uint32_t urgent : graph_.urgent_streams) {
+      if (const auto stream = streams_.find(urgent); stream != streams_.end()) by_stream[stream->second.value] = 1;
+    }
+    for (const Node& node : graph_.nodes) {
+      if (!spec_.high_priority || node.kind != NodeKind::collective || node.iteration >= iterations_) continue;
+      by_stream[streams_.at(node.recorded->stream).value] = 1;
+    }
+    return by_stream;
+  }
   // `meetings` by node. A collective of one GPU is left out.
   [[nodiscard]] Program program_with(const std::vector<Meeting>& meetings) const {
     Program program;
-    program.priorities.assign(streams_.size(), 0);
+    program.priorities = priorities();
     program.iterations = iterations_;
     program.samples_per_iteration = graph_.samples_per_iteration;
     program.tokens_per_iteration = graph_.tokens_per_iteration;

@@ -18,12 +18,13 @@ struct ReplaySpec {
   // What the simulated GPU takes to go on with the next operation of a stream: where a recorded one took longer alone
   // (Recorded::behind), it starts later by the rest.
   Time device_latency = Time(0);
+  bool high_priority = false;  // streams of collectives before others, as recorded or not
 };
 
 // One program a GPU, from a graph whose nodes are all recorded, in the order in which the host issued them. Every GPU
 // replays the same rank: what ranks did differently is not in the result.
 //
-// - Streams are renumbered from 0 in ascending order of their recorded numbers.
+// - Streams are renumbered from 0 in ascending order of their recorded numbers; Graph::urgent_streams go first.
 // - Waits are the dependencies between streams, where both operations are replayed; those on a host_wait hold by
 //   themselves, since nothing is issued before it ends.
 // - host_delay is the time from the issue of the previous operation, or from the end of a host_wait, to the issue of

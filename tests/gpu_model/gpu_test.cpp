@@ -216,28 +216,6 @@ TEST(Gpu, AFlagThatCountsFarEnoughReleasesWhoWaits) {
   EXPECT_EQ(end_of(gpu, 0), posted + kRequest + kHit / 2 + kResponse);  // polls come a hit's latency apart
 }
 
-TEST(Gpu, HigherPriorityTakesTheFreeUnitFirst) {
-  // A kernel of three waves; a small one comes later on a stream of higher priority.
-  Program program = program_of({kernel_op(whole_units(12, 10'000)), kernel_op(whole_units(4, 100), 1)}, 2);
-  program.priorities = {0, 5};
-  AloneGpu alone(small_gpu(), program);
-  const Gpu& gpu = alone.run();
-  EXPECT_LT(end_of(gpu, 1), start_of(gpu, 0) + 10'000 + 200);
-  program.priorities = {0, 0};
-  AloneGpu equal(small_gpu(), program);
-  EXPECT_GT(end_of(equal.run(), 1), start_of(gpu, 0) + 30'000);
-}
-
-// Its start in the stream is when it could have begun; profilers show the other.
-TEST(Gpu, AKernelBehindAnotherOnesBlocksBeginsWithItsFirstBlock) {
-  AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(12, 10'000)), kernel_op(whole_units(4, 100), 1)}, 2));
-  const Gpu& gpu = alone.run();
-  EXPECT_EQ(gpu.times()[0].began(), gpu.times()[0].start);
-  EXPECT_LT(start_of(gpu, 1), start_of(gpu, 0) + 5'000);
-  EXPECT_GE(gpu.times()[1].began(), gpu.times()[0].start + 30'000 * kCycle);
-  EXPECT_LT(gpu.times()[1].end - gpu.times()[1].began(), 1'000 * kCycle);
-}
-
 TEST(Gpu, CopiesGoThroughTheCopyEngineAndLeaveTheUnitsAlone) {
   ScriptedKernel copy;
   copy.executor = Executor::host_copy_engine;

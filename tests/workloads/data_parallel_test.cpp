@@ -98,6 +98,15 @@ TEST(DataParallel, ReducesABucketAsSoonAsItsLastGradientIsReady) {
   EXPECT_THAT(program.ops[4].collective.group, ElementsAre(GpuId{0}, GpuId{1}));
 }
 
+TEST(DataParallel, CollectivesGoFirstWhereTheyAreOfAHigherPriority) {
+  DataParallelSpec spec{2, true, Bytes(1024), Bytes(512), 1};
+  EXPECT_THAT(data_parallel(chain({512, 512}), spec).at(0).priorities, ElementsAre(0, 0));
+  spec.high_priority = true;
+  EXPECT_THAT(data_parallel(chain({512, 512}), spec).at(0).priorities, ElementsAre(0, 1));
+  spec.gpus = 1;
+  EXPECT_THAT(data_parallel(chain({512, 512}), spec).at(0).priorities, ElementsAre(0));
+}
+
 TEST(DataParallel, ReducesAfterTheBackwardPassWithoutOverlap) {
   const auto programs = data_parallel(chain({512, 512, 512}), {2, false, Bytes(1024), Bytes(512), 1});
   EXPECT_THAT(names(programs.at(1)),

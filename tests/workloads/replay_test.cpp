@@ -88,6 +88,20 @@ TEST(Replay, TakesTheFirstIterationsAndDropsWaitsOnOthers) {
   EXPECT_THAT(message_of(graph, {1, 3, 1, {}}), HasSubstr("expected at most the 2 recorded ones, got 3"));
 }
 
+TEST(Replay, UrgentStreamsAndThoseOfCollectivesGoFirst) {
+  Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 1), recorded(NodeKind::kernel, 0, 14, 2),
+                          recorded(NodeKind::collective, 0, 15, 3)});
+  graph.recorded_world = 2;
+  graph.nodes[2].collective.bytes = Bytes(1024);
+  ReplaySpec spec;
+  spec.gpus = 2;
+  EXPECT_THAT(replay(graph, spec).at(0).priorities, ElementsAre(0, 0, 0));
+  graph.urgent_streams = {9, 14};
+  EXPECT_THAT(replay(graph, spec).at(0).priorities, ElementsAre(0, 1, 0));
+  spec.high_priority = true;
+  EXPECT_THAT(replay(graph, spec).at(1).priorities, ElementsAre(0, 1, 1));
+}
+
 TEST(Replay, NumbersStreamsDenselyAndWaitsOnlyBetweenThem) {
   Graph graph = graph_of(
       {recorded(NodeKind::kernel, 0, 40, 1), recorded(NodeKind::kernel, 0, 7, 2), recorded(NodeKind::kernel, 0, 7, 3)});

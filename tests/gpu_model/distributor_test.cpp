@@ -1,0 +1,129 @@
+// Whose blocks get the free units.
+#include <gtest/gtest.h>
+
+#include "tests/gpu_model/small_gpu.h"
+
+namespace weft {
+namespace {
+
+double cycles(SubCycle time) { return static_cast<double>(time) / static_cast<double>(kCycle); }
+double start_of(const Gpu& gpu, std::size_t op) { return cycles(gpu.times()[op].start); }
+double began(const Gpu& gpu, std::size_t op) { return cycles(gpu.times()[op].began()); }
+double end_of(const Gpu& gpu, std::size_t op) { return cycles(gpu.times()[op].end); }
+
+// Blocks that only compute for `computed` cycles.
+KernelDemand blocks_of(std::uint32_t blocks, std::uint32_t threads, double computed) {
+  KernelDemand demand = grid_of(blocks, threads);
+  demand.extra_cycles_per_block = computed;
+  return demand;
+}
+// As large as a unit.
+KernelDemand whole_units(std::uint32_t blocks, double computed) {
+  KernelDemand demand = blocks_of(blocks, 256, computed);
+  demand.shape.shared_memory_bytes = 64 << 10;
+  return demand;
+}
+
+// Units for one block of 1024 threads with room for one of 512 beside it.
+GpuSpec roomy_gpu(bool in_order) {
+  GpuSpec spec = small_gpu();
+  spec.compute_unit.max_threads = 1536;
+  spec.launch.blocks_in_order = in_order;
+  return spec;
+}
+
+TEST(Distributor, HigherPriorityTakesTheFreeUnitFirst) {
+  // A kernel of three waves; a small one comes later on a stream of higher priority.
+  Program program = program_of({kernel_op(whole_units(12, 10'000)), kernel_op(whole_units(4, 100), 1)}, 2);
+  program.priorities = {0, 5};
+  AloneGpu alone(small_gpu(), program);
+  const Gpu& gpu = alone.run();
+  EXPECT_LT(end_of(gpu, 1), start_of(gpu, 0) + 10'000 + 200);
+  program.priorities = {0, 0};
+  AloneGpu equal(small_gpu(), program);
+  EXPECT_GT(end_of(equal.run(), 1), start_of(gpu, 0) + 30'000);
+}
+
+// Its start in the stream is when it could have begun; profilers show the other.
+TEST(Distributor, AKernelBehindAnotherOnesBlocksBeginsWithItsFirstBlock) {
+  AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(12, 10'000)), kernel_op(whole_units(4, 100), 1)}, 2));
+  const Gpu& gpu = alone.run();
+  EXPECT_EQ(gpu.times()[0].began(), gpu.times()[0].start);
+  EXPECT_LT(start_of(gpu, 1), start_of(gpu, 0) + 5'000);
+  EXPECT_GE(gpu.times()[1].began(), gpu.times()[0].start + 30'000 * kCycle);
+  EXPECT_LT(gpu.times()[1].end - gpu.times()[1].began(), 1'000 * kCycle);
+}
+
+// In three waves of the first kernel there is room for the second one all the time.
+TEST(Distributor, BlocksWaitUntilAllOfThoseBeforeThemHaveAPlace) {
+  Program program = program_of({kernel_op(blocks_of(12, 1024, 10'000)), kernel_op(blocks_of(4, 512, 100), 1)}, 2);
+  AloneGpu ordered(roomy_gpu(true), program);
+  const Gpu& gpu = ordered.run();
+  EXPECT_NEAR(began(gpu, 1) - start_of(gpu, 0), 20'000, 20);
+  AloneGpu free(roomy_gpu(false), program);
+  const Gpu& other = free.run();
+  EXPECT_NEAR(began(other, 1), start_of(other, 1), 5);
+}
+
+TEST(Distributor, AHigherPriorityDoesNotWaitForBlocksOfALowerOne) {
+  Program program = program_of({kernel_op(blocks_of(12, 1024, 10'000)), kernel_op(blocks_of(4, 512, 100), 1)}, 2);
+  program.priorities = {0, 1};
+  AloneGpu alone(roomy_gpu(true), program);
+  const Gpu& gpu = alone.run();
+  EXPECT_NEAR(began(gpu, 1), start_of(gpu, 1), 5);
+}
+
+// Nor does anything get past one that is waiting for a unit of its own.
+TEST(Distributor, BlocksOfAHigherPriorityThatWaitHoldUpLowerOnes) {
+  Program program = program_of(
+      {kernel_op(blocks_of(4, 1024, 10'000)), kernel_op(whole_units(1, 100), 1), kernel_op(blocks_of(4, 512, 100), 2)},
+      3);
+  program.ops.edit()[0].kernel.shape.shared_memory_bytes = 16 << 10;
+  program.priorities = {0, 1, 0};
+  AloneGpu alone(roomy_gpu(true), program);
+  const Gpu& gpu = alone.run();
+  EXPECT_GE(began(gpu, 1), start_of(gpu, 0) + 10'000);
+  EXPECT_GE(began(gpu, 2), began(gpu, 1));
+}
+
+// Three of four units are held, with room for small blocks; those before go to the fourth, one after another.
+TEST(Distributor, WhoHasWaitedForOthersGoesToAllUnits) {
+  ScriptedKernel held;
+  held.threads_per_block = 1024;
+  WarpScript script;
+  script.phases.emplace_back().wait({.flag = 0, .value = 1});  // for ever
+  script.lines_in_flight = 16;
+  held.programs = std::make_shared<WrittenPrograms>(std::vector<std::vector<WarpScript>>(3, {script}));
+  ProgramOp collective;
+  collective.kind = ProgramOpKind::collective;
+  collective.stream = StreamId{2};
+  AloneGpu alone(
+      roomy_gpu(true),
+      program_of({collective, kernel_op(blocks_of(3, 1024, 10'000)), kernel_op(blocks_of(4, 512, 5'000), 1)}, 3));
+  alone.script(0, &held, 1);
+  const Gpu& gpu = alone.run();
+  EXPECT_NEAR(began(gpu, 2) - start_of(gpu, 1), 20'000, 20);
+  EXPECT_NEAR(end_of(gpu, 2) - start_of(gpu, 1), 35'000, 50);  // one is beside the last of the others
+}
+
+// One that waits for its turn keeps no other one from using a copy engine.
+TEST(Distributor, CopyEnginesKnowNoTurns) {
+  ScriptedKernel copy;
+  copy.executor = Executor::host_copy_engine;
+  WarpScript script;
+  Phase phase;
+  phase.store({.first = 4096, .lines = 32});
+  script.phases = {phase};
+  script.lines_in_flight = 256;
+  copy.programs = std::make_shared<WrittenPrograms>(std::vector<std::vector<WarpScript>>{{script}});
+  ProgramOp op;
+  op.kind = ProgramOpKind::copy;
+  op.stream = StreamId{1};
+  AloneGpu alone(roomy_gpu(true), program_of({kernel_op(blocks_of(12, 1024, 10'000)), op}, 2));
+  alone.script(1, &copy, 0);
+  const Gpu& gpu = alone.run();
+  EXPECT_LT(end_of(gpu, 1), start_of(gpu, 0) + 5'000);
+}
+
+}  // namespace
+}  // namespace weft
