@@ -62,6 +62,10 @@ std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkloa
   if (workload.recorded_waits && trace.world_size > 1 && config.gpus > 1) {
     spec.collective_times = recorded_collective_times(graph, config);
   }
+  for (const std::uint32_t stream : graph.urgent_streams) {
+    notes.push_back(
+        fmt::format("Stream {} has a higher priority, as recorded: it began while blocks of others waited.", stream));
+  }
   std::vector<Program> programs = replay(graph, spec);
   if (spec.collective_times.empty()) return programs;
   const bool beside = running != nullptr && take_contention_from_waits(config, graph, spec, programs, *running);

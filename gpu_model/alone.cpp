@@ -195,7 +195,7 @@ UndisturbedRun run_without_communication(const GpuWork& work, const GpuSpec& spe
     const Time end = gpu.clock().to_time(times.end);
     run.end = std::max(run.end, end);
     if (ops[i].kind != ProgramOpKind::kernel) continue;
-    run.durations[i] = end - gpu.clock().to_time(times.start);
+    run.durations[i] = end - gpu.clock().to_time(times.began());
     run.slow_clock[i] = gpu.ledger(OpId{i}).slow_clock;
   }
   transactions += gpu.statistics().memory_transactions;

@@ -10,8 +10,10 @@ namespace {
 // Of threads on a unit of all GPUs here: with fewer blocks on one, a kernel has more waves.
 constexpr double kMostThreads = 2048;
 constexpr double kManyWaves = 4;
-// Blocks do not take equally long: who began this long before the end of a kernel found it with blocks to place.
+// Blocks do not take equally long: who began before so many waves, and such a part of a kernel's time, from its end
+// found it with blocks to place.
 constexpr double kLastWaves = 2;
+constexpr double kLastPart = 0.1;
 constexpr std::uint32_t kFewest = 2;
 
 struct Seen {
@@ -39,7 +41,8 @@ std::vector<std::uint32_t> urgent_streams(const TraceRank& rank) {
       const double waves = waves_of(*other, rank.compute_units);
       const Time left = other->start + other->duration - op->start;
       if (stream == op->stream || waves < kManyWaves || left <= Time()) continue;
-      const bool blocks_waited = to_seconds(left) > to_seconds(other->duration) * kLastWaves / waves;
+      const bool blocks_waited =
+          to_seconds(left) > to_seconds(other->duration) * std::max(kLastWaves / waves, kLastPart);
       ++(blocks_waited ? streams[op->stream].ahead : streams[op->stream].behind);
     }
     last[op->stream] = op;

@@ -83,6 +83,7 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
       continue;
     }
     Regime::Operation op{.duration = first.end - first.start, .ledger = gpu.ledger(OpId{i})};
+    op.behind = first.began() - first.start;
     const SubCycle mean = mean_duration(machine, i);
     const bool collective = program.ops[i].kind == ProgramOpKind::collective;
     SubCycle of_all = first.end;

@@ -22,7 +22,7 @@ void visit_switch(Switch& s, Visit&& visit) {
 }
 template <class Operation, class Visit>
 void visit_operation(Operation& o, Visit&& visit) {
-  visit(o.duration, o.early, o.late, o.ledger.latency, o.ledger.held_by_port, o.ledger.held_by_cache,
+  visit(o.duration, o.early, o.behind, o.late, o.ledger.latency, o.ledger.held_by_port, o.ledger.held_by_cache,
         o.ledger.held_by_hbm, o.ledger.stall, o.ledger.held_by_pipe, o.ledger.held_by_links, o.ledger.displaced);
 }
 template <class Whole, class Visit>

@@ -26,7 +26,7 @@ std::vector<OperationRecord> operations_of(const Program& program, const std::ve
     record.early_s = at(timeline.early(o));
     if (op.kind == ProgramOpKind::kernel) {
       const OpTimes& undisturbed = quiet.times()[o];
-      record.undisturbed_s = at(undisturbed.end - undisturbed.start);
+      record.undisturbed_s = at(undisturbed.end - undisturbed.began());
       record.isolated_s = fits.empty() ? *record.undisturbed_s : to_seconds(fits[o].alone);
       record.causes =
           attribute(timeline.ledger(o), timeline.clock(), record.end_s - record.start_s - *record.undisturbed_s);

@@ -81,6 +81,7 @@ void SampledTimeline::handle(const Event& event, SubCycle now) {
         return;
       }
       frontend_.times(op).start = now;
+      frontend_.times(op).placed = now + done_[op.value].behind;
       push(now + done_[op.value].duration, EventKind::ends, op.value);
       return;
     case EventKind::ends: {

@@ -86,5 +86,40 @@ TEST(SampledTimeline, GoesOnBucketByBucketWhereBackwardHasOvertakenThem) {
   }
 }
 
+// Of 16 waves, which leave no room for the other one, and of a stretch that is remembered.
+TEST(SampledTimeline, AKernelBeginsWithItsFirstBlock) {
+  const RunConfig config = two_gpus();
+  Program program;
+  program.priorities = {0, 0};
+  ProgramOp large = kernel();
+  large.kernel.shape.grid[0] = 16 * 24;
+  large.kernel.shape.block[0] = 1024;
+  large.kernel.shape.registers_per_thread = 64;
+  ProgramOp behind = kernel();
+  behind.stream = StreamId{1};
+  ProgramOp last = kernel({OpId{0}, OpId{1}});
+  for (int i = 0; i < 2; ++i) {
+    for (const ProgramOp& op : {large, behind, last}) program.ops.push_back(op);
+    last.waits = {OpId{3}, OpId{4}};
+  }
+  program.ops.edit()[3].waits = {OpId{2}};
+  program.ops.edit()[4].waits = {OpId{2}};
+  const std::vector<Program> programs(2, program);
+  const Scripts scripts(config, programs);
+  Machine machine(config.system, {scripts.work(0), scripts.work(1)}, scripts.multicast_groups());
+  machine.run_until_asleep(1);
+  RegimeMemory memory(std::nullopt);
+  RegimeLab lab(config, programs, &scripts);
+  SampledTimeline timeline(config, program, true, memory, lab);
+  timeline.run({});
+  for (const std::size_t op : {1, 4}) {
+    const OpTimes& real = machine.gpu(0).times()[op];
+    const auto waited = static_cast<double>(real.began() - real.start);
+    EXPECT_GT(waited, static_cast<double>(machine.gpu(0).times()[op - 1].end - real.start) / 2);
+    const OpTimes& times = timeline.times()[op];
+    EXPECT_NEAR(static_cast<double>(times.began() - times.start), waited, 0.02 * waited);
+  }
+}
+
 }  // namespace
 }  // namespace weft
