@@ -168,13 +168,12 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
                                             : PacketKind::write);
     event.kind = EventKind::egress;
     event.gpu = stream.gpu;
+    if (is_fenced(unit_index)) fenced_ += count;
     if (!is_load) {
       event.set_arrival(stream.arrival_flag + 1);  // kNoFlag + 1 is 0
       remote_stores_ += count;
-      if (is_fenced(unit_index)) fenced_ += count;
     } else {
       remote_loads_ += count;
-      if (!multicast && is_fenced(unit_index)) fenced_ += count;
     }
     crossing = unit.to_links;
     by_port = !unit.at_link_port;

@@ -222,6 +222,7 @@ bool Gpu::is_fenced(std::uint32_t unit) const {
 // Which accesses an answer is for is not told apart: the fence is over when as many are done as were issued before it.
 void Gpu::fenced_accesses_done(std::uint32_t count, SubCycle when) {
   fenced_done_ += count;
+  WEFT_CHECK(fenced_done_ <= fenced_, "more accesses to other GPUs are done than were issued");
   while (!flushing_.empty() && running_[flushing_.front()].flushes <= fenced_done_) {
     const RunningKernel& kernel = running_[flushing_.front()];
     const SubCycle end = std::max(kernel.last_acknowledge, when);

@@ -139,6 +139,24 @@ TEST_P(FenceAtAKernelsEnd, WaitsForWhatIsUnderWayToOtherGpus) {
 INSTANTIATE_TEST_SUITE_P(Mover, FenceAtAKernelsEnd, ::testing::Bool(),
                          [](const auto& test) { return test.param ? "Loads" : "Stores"; });
 
+// Sums that come back from the switch are answers to loads like any others.
+TEST(Mover, AKernelsEndWaitsForSumsFromTheSwitchAndGoesOn) {
+  for (const InSwitchForm form : {InSwitchForm::pull, InSwitchForm::push}) {
+    for (const bool registered : {false, true}) {
+      if (form == InSwitchForm::push && !registered) continue;
+      RunConfig config = all_reduce("compute_units", "in_switch", registered);
+      config.system.collectives.in_switch.form = form;
+      const std::vector<KernelDemand> small{unit_blocks(1, 32), unit_blocks(1, 35), unit_blocks(1, 90)};
+      config.system.gpu.sync_domains = 4;
+      EXPECT_NEAR(measure(config, small).kernel_us, 32, 0.1);
+      config.system.gpu.sync_domains = 1;
+      const double fenced = measure(config, small).kernel_us;
+      EXPECT_GT(fenced, 32.5) << registered;
+      EXPECT_LT(fenced, 42) << registered;
+    }
+  }
+}
+
 // What a NIC reads and sends is under way long after units have stored it.
 TEST(Mover, AKernelsEndDoesNotWaitForTheNic) {
   const auto forward = [](std::uint32_t domains) {
