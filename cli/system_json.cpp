@@ -52,6 +52,10 @@ void collective_fields(Fields& f, CollectiveSpec& collectives) {
       [&](auto& sends) {
         sends.count("channels", collectives.sends.channels, 0, 1024, Presence::optional);
         sends.count("channels_to_peer", collectives.sends.channels_to_peer, 0, 1024, Presence::optional);
+        sends.count("chunk_bytes", collectives.sends.chunk_bytes, 0, 1 << 30, Presence::optional);
+        sends.refuse_unless(collectives.sends.chunk_bytes % kLineBytes == 0, "chunk_bytes",
+                            fmt::format("expected whole lines of {} B, got {} B", kLineBytes,
+                                        collectives.sends.chunk_bytes));
       },
       Presence::optional);
   f.object("in_switch", [&](auto& in_switch) {

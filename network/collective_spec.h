@@ -92,6 +92,9 @@ struct ProxySpec {
 struct SendSpec {
   std::uint32_t channels = 0;          // of all; 0: as rings have, rounded up to a power of two
   std::uint32_t channels_to_peer = 0;  // at most, on one node; 0: two for each link of a GPU, rounded up likewise
+  // What a step of the buffer carries with Simple; 0: all that goes in. NCCL 2.10 has a quarter of it (src/proxy.cc,
+  // ncclProxyComputeP2p).
+  std::int64_t chunk_bytes = 0;
 };
 
 struct CollectiveSpec {

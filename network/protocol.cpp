@@ -106,6 +106,7 @@ ProtocolShape protocol_shape_of_sends(const CollectiveSpec& library, CollectiveP
     shape.threads += shape.extra_threads;
     shape.extra_threads = 0;
     shape.sender_sync_warps = 1;
+    if (library.sends.chunk_bytes > 0) shape.piece_bytes = std::min(shape.piece_bytes, library.sends.chunk_bytes);
   } else if (protocol == CollectiveProtocol::ll) {
     shape.threads = kMaxThreads;
   }

@@ -27,6 +27,7 @@ class RegimeKeys {
    public:
     Stretch(RegimeKeys& keys, const HostState& state) : keys_(&keys), first_(state.first), hash_(keys.company_) {}
     void add(OpId op, SubCycle arrival);
+    [[nodiscard]] const std::string& name() const { return hash_; }  // of what was added
     [[nodiscard]] std::string before(OpId next, SubCycle arrival, std::uint32_t open_from = 0) const;
 
    private:

@@ -47,9 +47,12 @@ struct RegimeMemory::Database {
     if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
     if (sqlite3_open(file.c_str(), &handle) != SQLITE_OK) return;
     sqlite3_busy_timeout(handle, kWaitForOthersMs);
-    good = run("PRAGMA journal_mode = WAL") && run("PRAGMA synchronous = NORMAL") &&
-           run("CREATE TABLE IF NOT EXISTS regimes (key BLOB PRIMARY KEY, regime BLOB NOT NULL, used INTEGER NOT NULL) "
-               "WITHOUT ROWID");
+    good =
+        run("PRAGMA journal_mode = WAL") && run("PRAGMA synchronous = NORMAL") &&
+        run("CREATE TABLE IF NOT EXISTS stretches (key BLOB PRIMARY KEY, beginning BLOB NOT NULL, operations INTEGER "
+            "NOT NULL, regime BLOB NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID") &&
+        run("CREATE INDEX IF NOT EXISTS beginnings ON stretches (beginning, operations)") &&
+        run("DROP TABLE IF EXISTS regimes");  // as versions before had it: of other programs, so no use any more
   }
   ~Database() { sqlite3_close(handle); }
   Database(const Database&) = delete;
@@ -88,9 +91,9 @@ const Regime* RegimeMemory::find(const std::string& key, std::size_t operations)
     if (at->second != nullptr) ++reused_;
     return at->second.get();
   }
-  std::unique_ptr<Regime>& found = known_[key];
   if (database_ == nullptr) return nullptr;
-  const Statement select(database_->handle, "SELECT regime FROM regimes WHERE key = ?");
+  std::unique_ptr<Regime>& found = known_[key];
+  const Statement select(database_->handle, "SELECT regime FROM stretches WHERE key = ?");
   select.bind(1, key);
   if (!select.row()) return nullptr;
   const auto* data = static_cast<const char*>(sqlite3_column_blob(select.handle, 0));
@@ -109,8 +112,22 @@ const Regime* RegimeMemory::find(const std::string& key, std::size_t operations)
   return found.get();
 }
 
-const Regime& RegimeMemory::add(const std::string& key, Regime regime) {
-  fresh_.push_back(key);
+const std::set<std::size_t>& RegimeMemory::lengths(const std::string& beginning) {
+  const auto [at, fresh] = lengths_.try_emplace(beginning);
+  if (fresh && database_ != nullptr) {
+    const Statement select(database_->handle, "SELECT DISTINCT operations FROM stretches WHERE beginning = ?");
+    select.bind(1, beginning);
+    while (select.row()) at->second.insert(static_cast<std::size_t>(sqlite3_column_int64(select.handle, 0)));
+  }
+  return at->second;
+}
+
+const Regime& RegimeMemory::add(const std::string& key, const std::string& beginning, Regime regime) {
+  fresh_.push_back({key, beginning});
+  if (!beginning.empty()) {
+    static_cast<void>(lengths(beginning));  // those in the file, too
+    lengths_[beginning].insert(regime.operations.size());
+  }
   std::unique_ptr<Regime>& place = known_[key];
   place = std::make_unique<Regime>(std::move(regime));
   return *place;
@@ -121,27 +138,30 @@ void RegimeMemory::write() {
   if (!database_->run("BEGIN IMMEDIATE")) return;
   const std::int64_t now = seconds_now();
   {
-    const Statement insert(database_->handle, "INSERT OR REPLACE INTO regimes VALUES (?, ?, ?)");
-    for (const std::string& key : fresh_) {
-      const std::string bytes = to_bytes(*known_.at(key));
+    const Statement insert(database_->handle, "INSERT OR REPLACE INTO stretches VALUES (?, ?, ?, ?, ?)");
+    for (const auto& [key, beginning] : fresh_) {
+      const Regime& regime = *known_.at(key);
+      const std::string bytes = to_bytes(regime);
       insert.bind(1, key);
-      insert.bind(2, bytes);
-      insert.bind(3, now);
+      insert.bind(2, beginning);
+      insert.bind(3, static_cast<std::int64_t>(regime.operations.size()));
+      insert.bind(4, bytes);
+      insert.bind(5, now);
       if (!insert.run()) break;
     }
     // By days: most runs read without writing.
     constexpr std::int64_t kDay = 86400;
-    const Statement touch(database_->handle, "UPDATE regimes SET used = ? WHERE key = ? AND used < ?");
+    const Statement touch(database_->handle, "UPDATE stretches SET used = ? WHERE key = ? AND used < ?");
     for (const std::string& key : read_) {
       touch.bind(1, now);
       touch.bind(2, key);
       touch.bind(3, now - kDay);
       touch.run();
     }
-    const Statement size(database_->handle, "SELECT total(length(regime)), count(*) FROM regimes");
+    const Statement size(database_->handle, "SELECT total(length(regime)), count(*) FROM stretches");
     if (!fresh_.empty() && size.row() && sqlite3_column_int64(size.handle, 0) > kMostBytes) {
       const Statement forget(database_->handle,
-                             "DELETE FROM regimes WHERE key IN (SELECT key FROM regimes ORDER BY used LIMIT ?)");
+                             "DELETE FROM stretches WHERE key IN (SELECT key FROM stretches ORDER BY used LIMIT ?)");
       forget.bind(1, sqlite3_column_int64(size.handle, 1) / 4);
       forget.run();
     }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -27,7 +28,10 @@ class RegimeMemory {
 
   // Null: none of so many operations is known by this name. The pointer stays.
   [[nodiscard]] const Regime* find(const std::string& key, std::size_t operations);
-  const Regime& add(const std::string& key, Regime regime);
+  // `beginning`: what tells which longer ones to look for; empty: nobody will ask.
+  const Regime& add(const std::string& key, const std::string& beginning, Regime regime);
+  // How many operations those have that begin so.
+  [[nodiscard]] const std::set<std::size_t>& lengths(const std::string& beginning);
 
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(fresh_.size()); }
   [[nodiscard]] std::int64_t reused() const { return reused_; }
@@ -37,11 +41,16 @@ class RegimeMemory {
 
  private:
   struct Database;
+  struct Fresh {
+    std::string key, beginning;
+  };
   void write();
 
-  std::unique_ptr<Database> database_;  // null: only in this process
-  std::unordered_map<std::string, std::unique_ptr<Regime>> known_;
-  std::vector<std::string> fresh_, read_;  // keys: simulated here, found in the file
+  std::unique_ptr<Database> database_;                              // null: only in this process
+  std::unordered_map<std::string, std::unique_ptr<Regime>> known_;  // null: not in the file either
+  std::unordered_map<std::string, std::set<std::size_t>> lengths_;  // by beginning
+  std::vector<Fresh> fresh_;                                        // simulated here
+  std::vector<std::string> read_;                                   // keys: found in the file
   std::int64_t reused_ = 0;
 };
 

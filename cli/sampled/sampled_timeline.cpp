@@ -13,8 +13,6 @@ namespace {
 constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max();
 // A collective of so many bytes takes as long whatever kernels have left in the L2: only little of it lies there.
 constexpr std::int64_t kLongMessage = 4 << 20;
-// The longest stretch that is looked for, in operations.
-constexpr std::uint32_t kMostOperations = 1U << 20;
 
 }  // namespace
 
@@ -165,7 +163,7 @@ void SampledTimeline::take_stretch(SubCycle now) {
     if (regime == nullptr && company == kNever) {
       Regime fresh = lab_->kernel(state.first);
       if (second_samples_.wanted(state.first)) fresh.second = lab_->second_sample(state.first);
-      regime = &memory_->add(key, std::move(fresh));
+      regime = &memory_->add(key, "", std::move(fresh));
     }
     const SubCycle latency = frontend_.follows_in_graph(state.first) ? graph_node_ : device_latency_;
     if (regime != nullptr && latency + regime->operations.front().duration <= company) {
@@ -186,7 +184,7 @@ void SampledTimeline::take_stretch(SubCycle now) {
   if (by_itself && first.collective.bytes.count() >= long_message_) {
     const std::string key = keys_.of_long_collective(state.first);
     const Regime* regime = memory_->find(key, 1);
-    apply(regime != nullptr ? *regime : memory_->add(key, lab_->company(state, true)), state.first.value, now);
+    apply(regime != nullptr ? *regime : memory_->add(key, "", lab_->company(state, true)), state.first.value, now);
     return;
   }
   const Regime* regime = known_stretch(state, now);
@@ -226,12 +224,15 @@ const Regime* SampledTimeline::known_but_for_one_stream(const RegimeKeys::Stretc
 
 const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle now) {
   RegimeKeys::Stretch stretch(keys_, state);
-  const std::uint32_t end =
-      std::min<std::uint32_t>(static_cast<std::uint32_t>(program_->ops.size()), state.first.value + kMostOperations);
-  for (std::uint32_t i = state.first.value; i < end; ++i) {
+  const std::set<std::size_t>* lengths = nullptr;
+  for (std::uint32_t i = state.first.value; i < program_->ops.size(); ++i) {
     if (had_ended(*program_, state, i)) continue;
     stretch.add(OpId{i}, arrival_of(i, now));
-    const Regime* regime = memory_->find(key_up_to(stretch, state, i + 1, 0, now), i + 1 - state.first.value);
+    if (lengths == nullptr) lengths = &memory_->lengths(stretch.name());
+    const std::size_t length = i + 1 - state.first.value;
+    if (lengths->empty() || length > *lengths->rbegin()) return nullptr;
+    if (!lengths->contains(length)) continue;
+    const Regime* regime = memory_->find(key_up_to(stretch, state, i + 1, 0, now), length);
     if (regime == nullptr) regime = known_but_for_one_stream(stretch, state, i + 1, now);
     if (regime != nullptr) return regime;
   }
@@ -244,12 +245,14 @@ const Regime& SampledTimeline::simulated_stretch(const HostState& state, SubCycl
   const std::uint32_t first = state.first.value;
   const auto end = first + static_cast<std::uint32_t>(regime.operations.size());
   std::uint32_t open_from = 0;  // none is
+  std::string beginning;
   for (std::uint32_t i = first; i < end; ++i) {
     if (had_ended(*program_, state, i)) continue;
     stretch.add(OpId{i}, arrival_of(i, now));
+    if (beginning.empty()) beginning = stretch.name();
     if (open_from == 0 && regime.operations[i - first].duration < 0) open_from = i - first + 1;
   }
-  return memory_->add(key_up_to(stretch, state, end, open_from, now), std::move(regime));
+  return memory_->add(key_up_to(stretch, state, end, open_from, now), beginning, std::move(regime));
 }
 
 void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle now) {

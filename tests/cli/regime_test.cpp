@@ -1,5 +1,5 @@
 // Regimes in bytes, in a file, and by name.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <fstream>
 
@@ -9,9 +9,13 @@
 namespace weft {
 namespace {
 
+using testing::ElementsAre;
+using testing::IsEmpty;
+
 Regime sample() {
   Regime regime;
   regime.operations = {{1234567, {.latency = 1.5, .stall = 0.25, .displaced = true}}, {89, {}}};
+  regime.operations[1].behind = 55;
   regime.hbm_read_bytes = std::int64_t{1} << 40;
   regime.hbm_communication_bytes = 3;
   regime.unit_seconds_compute = 1e-6;
@@ -25,6 +29,7 @@ void expect_sample(const Regime& regime) {
   EXPECT_EQ(to_bytes(regime), to_bytes(sample()));
   ASSERT_EQ(regime.operations.size(), 2U);
   EXPECT_EQ(regime.operations[0].duration, 1234567);
+  EXPECT_EQ(regime.operations[1].behind, 55);
   EXPECT_EQ(regime.operations[0].ledger.latency, 1.5);
   EXPECT_TRUE(regime.operations[0].ledger.displaced);
   EXPECT_EQ(regime.links.at(0).queue_high_water, 9);
@@ -39,7 +44,7 @@ TEST(RegimeMemory, IsThereForTheNextProcess) {
   {
     RegimeMemory memory(file);
     EXPECT_EQ(memory.find("a", 2), nullptr);
-    memory.add("a", sample());
+    memory.add("a", "begins", sample());
     EXPECT_EQ(memory.simulated(), 1);
   }
   RegimeMemory again(file);
@@ -54,10 +59,28 @@ TEST(RegimeMemory, IsThereForTheNextProcess) {
 TEST(RegimeMemory, IsNotTakenForWhatItsNumberOfOperationsIsNot) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "regimes.sqlite";
-  RegimeMemory(file).add("a", sample());
+  RegimeMemory(file).add("a", "begins", sample());
   RegimeMemory again(file);
   EXPECT_EQ(again.find("a", 3), nullptr);
   EXPECT_EQ(RegimeMemory(file).find("a", 2)->operations.size(), 2U);
+}
+
+TEST(RegimeMemory, TellsHowLongThoseAreThatBeginAlike) {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "regimes.sqlite";
+  {
+    RegimeMemory memory(file);
+    EXPECT_THAT(memory.lengths("begins"), IsEmpty());
+    memory.add("a", "begins", sample());
+    EXPECT_THAT(memory.lengths("begins"), ElementsAre(2));
+    memory.add("b", "", sample());
+  }
+  RegimeMemory again(file);
+  Regime longer = sample();
+  longer.operations.emplace_back();
+  again.add("c", "begins", longer);
+  EXPECT_THAT(again.lengths("begins"), ElementsAre(2, 3));
+  EXPECT_THAT(again.lengths("otherwise"), IsEmpty());
 }
 
 TEST(RegimeMemory, TwoAtTheSameTimeKeepWhatBothAdd) {
@@ -66,9 +89,9 @@ TEST(RegimeMemory, TwoAtTheSameTimeKeepWhatBothAdd) {
   {
     RegimeMemory one(file);
     RegimeMemory other(file);
-    one.add("a", sample());
-    other.add("a", sample());
-    other.add("b", sample());
+    one.add("a", "begins", sample());
+    other.add("a", "begins", sample());
+    other.add("b", "begins", sample());
   }
   RegimeMemory again(file);
   EXPECT_NE(again.find("a", 2), nullptr);
@@ -80,7 +103,7 @@ TEST(RegimeMemory, DoesWithoutAFileThatIsNone) {
   folder.write("regimes.sqlite", std::string(5000, 'x'));
   RegimeMemory memory(folder.path() / "regimes.sqlite");
   EXPECT_EQ(memory.find("a", 2), nullptr);
-  memory.add("a", sample());
+  memory.add("a", "begins", sample());
   EXPECT_NE(memory.find("a", 2), nullptr);
   RegimeMemory nowhere(folder.path() / "regimes.sqlite" / "below" / "a" / "file");
   EXPECT_EQ(nowhere.find("a", 2), nullptr);

@@ -215,6 +215,16 @@ TEST(Protocol, BlocksOfSendsHaveAllThreads) {
   EXPECT_EQ(ll.sender_sync_warps, 0U);
 }
 
+TEST(Protocol, AStepOfSendsMayCarryLessThanItsSlotHolds) {
+  CollectiveSpec library = hopper();
+  library.sends.chunk_bytes = 128 * kKiB;
+  const ProtocolShape simple = protocol_shape_of_sends(library, CollectiveProtocol::simple);
+  EXPECT_EQ(simple.piece_bytes, 128 * kKiB);
+  EXPECT_EQ(simple.slot_bytes, 512 * kKiB);
+  EXPECT_EQ(protocol_shape_of_sends(library, CollectiveProtocol::ll).piece_bytes, 32 * kKiB);
+  EXPECT_EQ(protocol_shape(library, CollectiveProtocol::simple, true).piece_bytes, kMiB);
+}
+
 TEST(Protocol, BlocksOfLlAndLl128MoveTheSameWords) {
   CollectiveSpec library = hopper();
   const auto rate = [&](CollectiveProtocol protocol) { return protocol_shape(library, protocol, true).block_GBps; };
