@@ -97,8 +97,10 @@ std::shared_ptr<const BlockPrograms> coarse(std::shared_ptr<const BlockPrograms>
 
 std::uint32_t coarsest_grain(const BlockPrograms& programs, std::uint32_t most_outstanding) {
   std::uint32_t grain = kCoarsestGrain;
-  for (std::uint32_t group = 0; programs.blocks() > 0 && group < programs.groups(0); ++group) {
-    grain = std::min(grain, grain_of(programs, 0, group, most_outstanding));
+  for (std::uint32_t block = 0; block < programs.blocks(); ++block) {
+    for (std::uint32_t group = 0; group < programs.groups(block); ++group) {
+      grain = std::min(grain, grain_of(programs, block, group, most_outstanding));
+    }
   }
   return std::bit_floor(std::max(1U, grain));
 }

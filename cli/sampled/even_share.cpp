@@ -122,6 +122,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     }
     return std::nullopt;
   };
+  double fullest_of_even = 1;  // of what was found
   const auto nearest = [&](std::int64_t wished, std::uint32_t channels) -> std::optional<Evened> {
     for (const std::int64_t even_bytes : even_messages(wished, parts, std::max({1U, real.channels, channels}))) {
       const EvenMessage even{even_bytes, channels};
@@ -130,8 +131,10 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       cut_evenly.collective.even_messages =
           std::make_shared<const EvenMessages>(EvenMessages{{message_of(op.collective), even}});
       const Scripts scripts(cut_evenly, one);
-      const auto by = way_of(scripts.collectives().front().plan);
+      const CollectivePlan& plan = scripts.collectives().front().plan;
+      const auto by = way_of(plan);
       if (!by) continue;
+      if (flagged) fullest_of_even = fullest_of(plan).block;
       Evened evened{even, *by, kFoldedScatter, has_alike(*by)};
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
       if (in_switch && bytes >= kLongInSwitch) evened.scatter = kInSwitchScatter;
@@ -148,6 +151,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   std::optional<Evened> found;
   const auto of_fullest = static_cast<double>(bytes) * fullest.block;
   if (flagged) found = nearest(std::llround(of_fullest), 0);
+  // But for those of its blocks that have no work either.
+  if (found && fullest_of_even > kUneven) found = nearest(std::llround(of_fullest / fullest_of_even), 0);
   if (!found) found = nearest(bytes, 0);
   // Short messages by trees over nodes take fewer channels than there are places: all places take one, as full.
   const std::uint32_t places = 2 * ways.front().per_node;

@@ -243,6 +243,14 @@ TEST_F(Sampled, AFoldedMessageTakesAsLongAsItsFullestBlock) {
   expect_near(run(config, "--fidelity sampled"), run(config, "--fidelity cycle"), "/collectives/0/end_s", 0.01);
 }
 
+// By the one as by the other cut, the first blocks have nothing to do; and lines with flags are not told in coarser
+// ones because those blocks have none.
+TEST_F(Sampled, AFoldedMessageMayLeaveBlocksWithoutWork) {
+  const char* config = R"({"system": "dgx-a100", "gpus": 4, "workload": {"collective": "all_reduce", "bytes": 8388608},
+    "all_reduce": {"algorithm": "direct", "protocol": "LL128"}})";
+  expect_near(run(config, "--fidelity sampled"), run(config, "--fidelity cycle"), "/collectives/0/end_s", 0.01);
+}
+
 // Their steps are of several kinds: each window has to have them all.
 TEST_F(Sampled, LeavesOutWhatEnginesRepeat) {
   const char* config = R"({"system": "hgx-h100", "gpus": 4, "workload": {"collective": "all_reduce", "bytes": 67108864},

@@ -88,5 +88,12 @@ TEST(CoarsePrograms, NotWhereLinesHaveFlagsOrAreAddedTo) {
   EXPECT_EQ(with([](Phase& phase) { phase.posts[0].target = Target::launch; }), 1U);
 }
 
+TEST(CoarsePrograms, TheFirstBlockMayHaveNothingToDo) {
+  WarpScript flagged = copies(3, 64 << 10, 256);
+  flagged.phases[1].stores[0].arrival_flag = 3;
+  const std::vector<std::vector<WarpScript>> blocks{{WarpScript{}}, {flagged}};
+  EXPECT_EQ(coarsest_grain(WrittenPrograms(blocks), kNoLimit), 1U);
+}
+
 }  // namespace
 }  // namespace weft
