@@ -157,6 +157,21 @@ TEST(Mover, AKernelsEndWaitsForSumsFromTheSwitchAndGoesOn) {
   }
 }
 
+// Whatever moves the data: what was issued is answered, so kernels and the collective come to their end.
+TEST(Mover, AKernelsEndIsReachedBesideAnyCollective) {
+  std::vector<std::pair<std::string, std::string>> ways;
+  for (const char* algorithm : {"ring", "tree", "double_binary_tree", "halving_doubling", "direct", "in_switch"})
+    ways.emplace_back("compute_units", algorithm);
+  for (const char* mover : {"copy_engine", "endpoint_engine", "near_memory"}) ways.emplace_back(mover, "auto");
+  for (const auto& [mover, algorithm] : ways) {
+    RunConfig config = all_reduce(mover, algorithm);
+    config.system.gpu.sync_domains = 1;
+    const Measured measured = measure(config, {unit_blocks(1, 15), unit_blocks(1, 25), unit_blocks(1, 35)});
+    EXPECT_GE(measured.kernel_us, 15 - 1e-9) << mover << ' ' << algorithm;
+    EXPECT_LT(measured.kernel_us, 30) << mover << ' ' << algorithm;
+  }
+}
+
 // What a NIC reads and sends is under way long after units have stored it.
 TEST(Mover, AKernelsEndDoesNotWaitForTheNic) {
   const auto forward = [](std::uint32_t domains) {
