@@ -129,11 +129,9 @@ class Gpu final : public Chip {
   void start_timed(std::uint32_t slot, SubCycle lasts);
   void expect_timed(const TimedKernel& kernel);
   void end_timed();
-  // gpu_places.cpp
-  void dispatch(std::uint32_t kernel);
-  void dispatch_on(std::uint32_t unit, const Block& left);
-  [[nodiscard]] bool waits_for_units(std::uint32_t kernel) const;
-  void place_anywhere(std::uint32_t kernel);  // gpu_control.cpp
+  void place_anywhere(std::uint32_t kernel);
+  void dispatch(std::uint32_t kernel);                      // gpu_places.cpp
+  void dispatch_on(std::uint32_t unit, const Block& left);  // gpu_places.cpp
   [[nodiscard]] bool ends_with_neighbour(const Block& block) const;
   void leave_unit(const Block& block);
   bool place_block(std::uint32_t kernel, std::uint32_t unit, const Block* left = nullptr);
@@ -289,10 +287,9 @@ class Gpu final : public Chip {
   GpuStatistics statistics_;
   std::vector<ResidentTraffic> residents_;
   std::optional<WaveSkip> waves_, rounds_;  // of the kernel that runs by itself: of blocks, of those that run
-  std::uint64_t rounds_done_ = 0,
-                rounds_of_block_ = 0;   // since it does; of a block, at its end, if they compute nothing
-  std::uint64_t block_changes_ = 0;     // blocks begun and ended, at the last mark of rounds
-  std::vector<RoundRate> round_rates_;  // by agent
+  std::uint64_t rounds_done_ = 0, rounds_of_block_ = 0;  // since it does; of a block at its end, if it computes nothing
+  std::uint64_t block_changes_ = 0;                      // blocks begun and ended, at the last mark of rounds
+  std::vector<RoundRate> round_rates_;                   // by agent
   GpuProgress skipped_;
   double skip_variance_ = 0;
   BinnedHbm binned_;

@@ -50,30 +50,29 @@ void Gpu::leave_unit(const Block& block) {
 void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
   bool first_is_through = false;
   for (const std::uint32_t slot : active_) {
-    if (!waits_for_units(slot)) continue;
+    const RunningKernel& kernel = running_[slot];
+    if (!kernel.waits_for_units()) continue;
     if (first_is_through) {
       place_anywhere(slot);
-    } else if (running_[slot].cluster_blocks > 1) {
-      while (running_[slot].has_to_place() && place_cluster(slot, order_.gpc_of[unit])) {
+    } else if (kernel.cluster_blocks > 1) {
+      while (kernel.has_to_place() && place_cluster(slot, order_.gpc_of[unit])) {
       }
     } else {
-      while (running_[slot].has_to_place() && place_block(slot, unit, &left)) {
+      while (kernel.has_to_place() && place_block(slot, unit, &left)) {
       }
     }
     if (!spec_.launch.blocks_in_order) continue;
-    if (waits_for_units(slot)) return;
+    if (kernel.waits_for_units()) return;
     first_is_through = true;
   }
 }
 
-bool Gpu::waits_for_units(std::uint32_t slot) const { return running_[slot].on_units && running_[slot].has_to_place(); }
-
 // One that has just come in.
 void Gpu::dispatch(std::uint32_t slot) {
-  const auto waits = [this](std::uint32_t other) { return waits_for_units(other); };
-  const auto before = std::find(active_.begin(), active_.end(), slot);
-  const bool has_to_wait =
-      spec_.launch.blocks_in_order && running_[slot].on_units && std::any_of(active_.begin(), before, waits);
+  const auto own_place = std::find(active_.begin(), active_.end(), slot);
+  const bool has_to_wait = spec_.launch.blocks_in_order && running_[slot].on_units &&
+                           std::any_of(active_.begin(), own_place,
+                                       [this](std::uint32_t other) { return running_[other].waits_for_units(); });
   if (!has_to_wait) place_anywhere(slot);
 }
 

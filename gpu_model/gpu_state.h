@@ -163,6 +163,7 @@ struct RunningKernel {
   std::uint32_t sequence = 0;    // number of the launch: tells kernels apart in L1
 
   [[nodiscard]] bool has_to_place() const { return next_block < launched; }
+  [[nodiscard]] bool waits_for_units() const { return on_units && has_to_place(); }
   // Begun ones: where nobody takes up pieces, the number of the next one as well.
   [[nodiscard]] std::uint64_t begun() const { return next_block + taken_up; }
   // So many are begun and through at once.

@@ -9,11 +9,9 @@
 namespace weft {
 
 namespace {
-
 constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max();
 // A collective of so many bytes takes as long whatever kernels have left in the L2: only little of it lies there.
 constexpr std::int64_t kLongMessage = 4 << 20;
-
 }  // namespace
 
 SampledTimeline::SampledTimeline(const RunConfig& config, const Program& program, bool communicates,
@@ -230,7 +228,7 @@ const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle no
     stretch.add(OpId{i}, arrival_of(i, now));
     if (lengths == nullptr) lengths = &memory_->lengths(stretch.name());
     const std::size_t length = i + 1 - state.first.value;
-    if (lengths->empty() || length > *lengths->rbegin()) return nullptr;
+    if (lengths->lower_bound(length) == lengths->end()) return nullptr;  // all are shorter
     if (!lengths->contains(length)) continue;
     const Regime* regime = memory_->find(key_up_to(stretch, state, i + 1, 0, now), length);
     if (regime == nullptr) regime = known_but_for_one_stream(stretch, state, i + 1, now);
