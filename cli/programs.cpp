@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
+#include <span>
 
 #include "cli/collective_config.h"
 #include "cli/recorded_waits.h"
@@ -50,6 +52,15 @@ std::size_t chosen_rank(const Trace& trace, const TraceWorkload& workload) {
                    fmt::format("expected rank {} (workload.rank), got a trace of {}", *workload.rank, there));
 }
 
+void tell_urgent_streams(std::span<const Graph> graphs, std::vector<std::string>& notes) {
+  std::set<std::uint32_t> urgent;
+  for (const Graph& graph : graphs) urgent.insert(graph.urgent_streams.begin(), graph.urgent_streams.end());
+  for (const std::uint32_t stream : urgent) {
+    notes.push_back(
+        fmt::format("Stream {} has a higher priority, as recorded: it began while blocks of others waited.", stream));
+  }
+}
+
 std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkload& workload, const RunConfig& config,
                                           ReplaySpec spec, std::vector<std::string>& notes, const Running* running) {
   const std::size_t chosen = chosen_rank(trace, workload);
@@ -62,10 +73,7 @@ std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkloa
   if (workload.recorded_waits && trace.world_size > 1 && config.gpus > 1) {
     spec.collective_times = recorded_collective_times(graph, config);
   }
-  for (const std::uint32_t stream : graph.urgent_streams) {
-    notes.push_back(
-        fmt::format("Stream {} has a higher priority, as recorded: it began while blocks of others waited.", stream));
-  }
+  tell_urgent_streams({&graph, 1}, notes);
   std::vector<Program> programs = replay(graph, spec);
   if (spec.collective_times.empty()) return programs;
   const bool beside = running != nullptr && take_contention_from_waits(config, graph, spec, programs, *running);
@@ -95,6 +103,7 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
   const auto each_rank = [&] {
     std::vector<Graph> graphs = graphs_from_trace(trace);
     for (Graph& graph : graphs) cut_clusters(graph, config.system.gpu, notes);
+    tell_urgent_streams(graphs, notes);
     return replay_ranks(graphs, spec);
   };
   std::vector<Program> programs =

@@ -178,9 +178,8 @@ void Gpu::place_anywhere(std::uint32_t slot) {
     }
   }
   // Who found room for all of its blocks elsewhere has to wait for none.
-  ledgers_[kernel.op.value].displaced = kernel.has_to_place() && std::ranges::any_of(units_, [&](const Unit& unit) {
-                                          return unit.communication_blocks > 0;
-                                        });
+  const auto communicates = [](const Unit& unit) { return unit.communication_blocks > 0; };
+  if (kernel.has_to_place() && std::ranges::any_of(units_, communicates)) ledgers_[kernel.op.value].displaced = true;
 }
 
 bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block* left) {

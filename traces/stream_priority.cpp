@@ -9,6 +9,7 @@ namespace {
 
 // Of threads on a unit of all GPUs here: with fewer blocks on one, a kernel has more waves.
 constexpr double kMostThreads = 2048;
+// The others are choices: one recording, of several streams that compute, was there to look at (docs/validation.md).
 constexpr double kManyWaves = 4;
 // Blocks do not take equally long: who began before so many waves, and such a part of a kernel's time, from its end
 // found it with blocks to place.

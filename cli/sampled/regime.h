@@ -33,7 +33,7 @@ struct Regime {
     SubCycle duration = 0;  // -1: it had ended before, or has not by now
     KernelLedger ledger;
     SubCycle early = 0;   // so much less than `duration`, that of the first or the last GPU, it takes in the mean
-    SubCycle behind = 0;  // of that: its blocks waited behind others' for the first unit
+    SubCycle behind = 0;  // of `duration`, until its first block got a unit: others' came before
     SubCycle late = 0;    // so much later the last GPU is through a collective, if this one has gone on by then
   };
   std::vector<Operation> operations;  // in the program's order, none left out; host waits have none of it
