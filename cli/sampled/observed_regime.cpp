@@ -83,7 +83,6 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
       continue;
     }
     Regime::Operation op{.duration = first.end - first.start, .ledger = gpu.ledger(OpId{i})};
-    op.behind = first.began() - first.start;
     const SubCycle mean = mean_duration(machine, i);
     const bool collective = program.ops[i].kind == ProgramOpKind::collective;
     SubCycle of_all = first.end;
@@ -96,6 +95,7 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
     } else if (!all_at_once) {
       op.duration = mean;
     }
+    op.behind = std::min(op.duration, first.began() - first.start);  // of the first GPU; the former may be the mean
     regime.operations.push_back(op);
   }
   if (all_at_once) wait_for_others(machine, from.first.value, regime);

@@ -122,7 +122,7 @@ const std::set<std::size_t>& RegimeMemory::lengths(const std::string& beginning)
   return at->second;
 }
 
-const Regime& RegimeMemory::add(const std::string& key, const std::string& beginning, Regime regime) {
+const Regime& RegimeMemory::add(const std::string& key, Regime regime, const std::string& beginning) {
   fresh_.push_back({key, beginning});
   if (!beginning.empty()) {
     static_cast<void>(lengths(beginning));  // those in the file, too

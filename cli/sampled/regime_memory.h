@@ -28,8 +28,8 @@ class RegimeMemory {
 
   // Null: none of so many operations is known by this name. The pointer stays.
   [[nodiscard]] const Regime* find(const std::string& key, std::size_t operations);
-  // `beginning`: what tells which longer ones to look for; empty: nobody will ask.
-  const Regime& add(const std::string& key, const std::string& beginning, Regime regime);
+  // `beginning`: for lengths(); empty: nobody will ask.
+  const Regime& add(const std::string& key, Regime regime, const std::string& beginning = {});
   // How many operations those have that begin so.
   [[nodiscard]] const std::set<std::size_t>& lengths(const std::string& beginning);
 

@@ -161,7 +161,7 @@ void SampledTimeline::take_stretch(SubCycle now) {
     if (regime == nullptr && company == kNever) {
       Regime fresh = lab_->kernel(state.first);
       if (second_samples_.wanted(state.first)) fresh.second = lab_->second_sample(state.first);
-      regime = &memory_->add(key, "", std::move(fresh));
+      regime = &memory_->add(key, std::move(fresh));
     }
     const SubCycle latency = frontend_.follows_in_graph(state.first) ? graph_node_ : device_latency_;
     if (regime != nullptr && latency + regime->operations.front().duration <= company) {
@@ -182,7 +182,7 @@ void SampledTimeline::take_stretch(SubCycle now) {
   if (by_itself && first.collective.bytes.count() >= long_message_) {
     const std::string key = keys_.of_long_collective(state.first);
     const Regime* regime = memory_->find(key, 1);
-    apply(regime != nullptr ? *regime : memory_->add(key, "", lab_->company(state, true)), state.first.value, now);
+    apply(regime != nullptr ? *regime : memory_->add(key, lab_->company(state, true)), state.first.value, now);
     return;
   }
   const Regime* regime = known_stretch(state, now);
@@ -250,7 +250,7 @@ const Regime& SampledTimeline::simulated_stretch(const HostState& state, SubCycl
     if (beginning.empty()) beginning = stretch.name();
     if (open_from == 0 && regime.operations[i - first].duration < 0) open_from = i - first + 1;
   }
-  return memory_->add(key_up_to(stretch, state, end, open_from, now), beginning, std::move(regime));
+  return memory_->add(key_up_to(stretch, state, end, open_from, now), std::move(regime), beginning);
 }
 
 void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle now) {

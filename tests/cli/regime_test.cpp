@@ -44,7 +44,7 @@ TEST(RegimeMemory, IsThereForTheNextProcess) {
   {
     RegimeMemory memory(file);
     EXPECT_EQ(memory.find("a", 2), nullptr);
-    memory.add("a", "begins", sample());
+    memory.add("a", sample());
     EXPECT_EQ(memory.simulated(), 1);
   }
   RegimeMemory again(file);
@@ -59,7 +59,7 @@ TEST(RegimeMemory, IsThereForTheNextProcess) {
 TEST(RegimeMemory, IsNotTakenForWhatItsNumberOfOperationsIsNot) {
   const TemporaryFolder folder;
   const auto file = folder.path() / "regimes.sqlite";
-  RegimeMemory(file).add("a", "begins", sample());
+  RegimeMemory(file).add("a", sample());
   RegimeMemory again(file);
   EXPECT_EQ(again.find("a", 3), nullptr);
   EXPECT_EQ(RegimeMemory(file).find("a", 2)->operations.size(), 2U);
@@ -71,14 +71,14 @@ TEST(RegimeMemory, TellsHowLongThoseAreThatBeginAlike) {
   {
     RegimeMemory memory(file);
     EXPECT_THAT(memory.lengths("begins"), IsEmpty());
-    memory.add("a", "begins", sample());
+    memory.add("a", sample(), "begins");
     EXPECT_THAT(memory.lengths("begins"), ElementsAre(2));
-    memory.add("b", "", sample());
+    memory.add("b", sample());
   }
   RegimeMemory again(file);
   Regime longer = sample();
   longer.operations.emplace_back();
-  again.add("c", "begins", longer);
+  again.add("c", longer, "begins");
   EXPECT_THAT(again.lengths("begins"), ElementsAre(2, 3));
   EXPECT_THAT(again.lengths("otherwise"), IsEmpty());
 }
@@ -89,9 +89,9 @@ TEST(RegimeMemory, TwoAtTheSameTimeKeepWhatBothAdd) {
   {
     RegimeMemory one(file);
     RegimeMemory other(file);
-    one.add("a", "begins", sample());
-    other.add("a", "begins", sample());
-    other.add("b", "begins", sample());
+    one.add("a", sample());
+    other.add("a", sample());
+    other.add("b", sample());
   }
   RegimeMemory again(file);
   EXPECT_NE(again.find("a", 2), nullptr);
@@ -103,7 +103,7 @@ TEST(RegimeMemory, DoesWithoutAFileThatIsNone) {
   folder.write("regimes.sqlite", std::string(5000, 'x'));
   RegimeMemory memory(folder.path() / "regimes.sqlite");
   EXPECT_EQ(memory.find("a", 2), nullptr);
-  memory.add("a", "begins", sample());
+  memory.add("a", sample());
   EXPECT_NE(memory.find("a", 2), nullptr);
   RegimeMemory nowhere(folder.path() / "regimes.sqlite" / "below" / "a" / "file");
   EXPECT_EQ(nowhere.find("a", 2), nullptr);

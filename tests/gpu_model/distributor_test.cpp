@@ -1,26 +1,19 @@
 // Whose blocks get the free units.
 #include <gtest/gtest.h>
 
-#include "tests/gpu_model/small_gpu.h"
+#include "tests/gpu_model/small_kernels.h"
 
 namespace weft {
 namespace {
 
-double cycles(SubCycle time) { return static_cast<double>(time) / static_cast<double>(kCycle); }
-double start_of(const Gpu& gpu, std::size_t op) { return cycles(gpu.times()[op].start); }
-double began(const Gpu& gpu, std::size_t op) { return cycles(gpu.times()[op].began()); }
-double end_of(const Gpu& gpu, std::size_t op) { return cycles(gpu.times()[op].end); }
+double began(const Gpu& gpu, std::size_t op) {
+  return static_cast<double>(gpu.times()[op].began()) / static_cast<double>(kCycle);
+}
 
 // Blocks that only compute for `computed` cycles.
 KernelDemand blocks_of(std::uint32_t blocks, std::uint32_t threads, double computed) {
   KernelDemand demand = grid_of(blocks, threads);
   demand.extra_cycles_per_block = computed;
-  return demand;
-}
-// As large as a unit.
-KernelDemand whole_units(std::uint32_t blocks, double computed) {
-  KernelDemand demand = blocks_of(blocks, 256, computed);
-  demand.shape.shared_memory_bytes = 64 << 10;
   return demand;
 }
 
@@ -88,18 +81,10 @@ TEST(Distributor, BlocksOfAHigherPriorityThatWaitHoldUpLowerOnes) {
 
 // Three of four units are held, with room for small blocks; those before go to the fourth, one after another.
 TEST(Distributor, WhoHasWaitedForOthersGoesToAllUnits) {
-  ScriptedKernel held;
-  held.threads_per_block = 1024;
-  WarpScript script;
-  script.phases.emplace_back().wait({.flag = 0, .value = 1});  // for ever
-  script.lines_in_flight = 16;
-  held.programs = std::make_shared<WrittenPrograms>(std::vector<std::vector<WarpScript>>(3, {script}));
-  ProgramOp collective;
-  collective.kind = ProgramOpKind::collective;
-  collective.stream = StreamId{2};
+  const ScriptedKernel held = waiting_block(1, 3, 1024);  // for ever
   AloneGpu alone(
       roomy_gpu(true),
-      program_of({collective, kernel_op(blocks_of(3, 1024, 10'000)), kernel_op(blocks_of(4, 512, 5'000), 1)}, 3));
+      program_of({collective_op(2), kernel_op(blocks_of(3, 1024, 10'000)), kernel_op(blocks_of(4, 512, 5'000), 1)}, 3));
   alone.script(0, &held, 1);
   const Gpu& gpu = alone.run();
   EXPECT_NEAR(began(gpu, 2) - start_of(gpu, 1), 20'000, 20);
@@ -108,14 +93,7 @@ TEST(Distributor, WhoHasWaitedForOthersGoesToAllUnits) {
 
 // One that waits for its turn keeps no other one from using a copy engine.
 TEST(Distributor, CopyEnginesKnowNoTurns) {
-  ScriptedKernel copy;
-  copy.executor = Executor::host_copy_engine;
-  WarpScript script;
-  Phase phase;
-  phase.store({.first = 4096, .lines = 32});
-  script.phases = {phase};
-  script.lines_in_flight = 256;
-  copy.programs = std::make_shared<WrittenPrograms>(std::vector<std::vector<WarpScript>>{{script}});
+  const ScriptedKernel copy = host_copy(32);
   ProgramOp op;
   op.kind = ProgramOpKind::copy;
   op.stream = StreamId{1};

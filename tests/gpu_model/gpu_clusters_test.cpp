@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sim/error.h"
-#include "tests/gpu_model/small_gpu.h"
+#include "tests/gpu_model/small_kernels.h"
 
 namespace weft {
 namespace {
@@ -14,15 +14,6 @@ GpuSpec two_gpcs() {
   spec.gpcs = 2;
   spec.max_cluster_blocks = 8;
   return spec;
-}
-
-// Blocks as large as a unit that compute for `computed` cycles.
-KernelDemand whole_units(std::uint32_t blocks, double computed, std::uint32_t cluster = 1) {
-  KernelDemand demand = grid_of(blocks);
-  demand.shape.shared_memory_bytes = 64 << 10;
-  demand.extra_cycles_per_block = computed;
-  demand.shape.cluster_blocks = cluster;
-  return demand;
 }
 
 TEST(Clusters, GpcsAreAsEvenAsPairsOfUnitsCanBe) {

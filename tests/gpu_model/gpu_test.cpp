@@ -3,27 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/gpu_model/small_gpu.h"
+#include "tests/gpu_model/small_kernels.h"
 
 namespace weft {
 namespace {
 
 constexpr Operand kOneLine{.base = 1 << 20, .bytes_per_block = 128};
-
-double start_of(const Gpu& gpu, std::size_t op) {
-  return static_cast<double>(gpu.times()[op].start) / static_cast<double>(kCycle);
-}
-double end_of(const Gpu& gpu, std::size_t op) {
-  return static_cast<double>(gpu.times()[op].end) / static_cast<double>(kCycle);
-}
-
-// A block that only computes for `computed` cycles, as large as a unit.
-KernelDemand whole_units(std::uint32_t blocks, double computed) {
-  KernelDemand demand = grid_of(blocks);
-  demand.shape.shared_memory_bytes = 64 << 10;
-  demand.extra_cycles_per_block = computed;
-  return demand;
-}
 
 TEST(Gpu, AKernelStartsAfterIssueTransportAndLaunch) {
   AloneGpu alone(small_gpu(), program_of({kernel_op(whole_units(1, 10))}));
@@ -139,34 +124,9 @@ TEST(Gpu, BlocksThatFitTogetherShareThePipe) {
   EXPECT_EQ(gpu.ledger(OpId{0}).held_by_pipe, 0);  // and nobody else's doing
 }
 
-ProgramOp collective_op(std::uint32_t stream) {
-  ProgramOp op;
-  op.kind = ProgramOpKind::collective;
-  op.name = "all_reduce";
-  op.stream = StreamId{stream};
-  return op;
-}
-
-std::shared_ptr<const BlockPrograms> one_block(const WarpScript& script) {
-  return std::make_shared<WrittenPrograms>(std::vector<std::vector<WarpScript>>{{script}});
-}
-
-// A block that fills a unit and waits for flag 0 to count to `value`.
-ScriptedKernel resident_block(std::uint32_t value) {
-  ScriptedKernel kernel;
-  kernel.threads_per_block = 2048;
-  WarpScript script;
-  Phase phase;
-  phase.wait({.flag = 0, .value = value});
-  script.phases = {phase};
-  script.lines_in_flight = 16;
-  kernel.programs = one_block(script);
-  return kernel;
-}
-
 TEST(Gpu, AResidentCommunicationBlockTakesItsUnitAway) {
   AloneGpu alone(small_gpu(), program_of({collective_op(0), kernel_op(whole_units(4, 1000), 1)}, 2));
-  const ScriptedKernel waits = resident_block(1);
+  const ScriptedKernel waits = waiting_block(1);
   alone.script(0, &waits, 1);
   const Gpu& gpu = alone.run();
   EXPECT_NEAR(alone.duration(1), 2000, 10);
@@ -178,11 +138,7 @@ TEST(Gpu, AResidentCommunicationBlockTakesItsUnitAway) {
 TEST(Gpu, AGridAsWideAsTheGpuTakesASecondWaveBesideACollective) {
   GpuSpec spec = small_gpu();
   spec.compute_units = 132;
-  ScriptedKernel resident = resident_block(1);
-  WarpScript script;
-  script.phases.emplace_back().wait({.flag = 0, .value = 1});
-  script.lines_in_flight = 16;
-  resident.programs = std::make_shared<WrittenPrograms>(std::vector<std::vector<WarpScript>>(24, {script}));
+  const ScriptedKernel resident = waiting_block(1, 24);
   const auto taken = [&](std::uint32_t blocks) {
     // The same work, whatever the grid.
     AloneGpu alone(spec, program_of({collective_op(0), kernel_op(whole_units(blocks, 132'000.0 / blocks), 1)}, 2));
@@ -204,7 +160,7 @@ TEST(Gpu, AFlagThatCountsFarEnoughReleasesWhoWaits) {
   script.phases = {phase, phase};
   script.lines_in_flight = 16;
   posts.programs = one_block(script);
-  const ScriptedKernel waits = resident_block(2);
+  const ScriptedKernel waits = waiting_block(2);
   AloneGpu alone(small_gpu(), program_of({collective_op(0), collective_op(1)}, 2));
   alone.script(0, &waits, 1);
   alone.script(1, &posts, 1);
@@ -217,16 +173,7 @@ TEST(Gpu, AFlagThatCountsFarEnoughReleasesWhoWaits) {
 }
 
 TEST(Gpu, CopiesGoThroughTheCopyEngineAndLeaveTheUnitsAlone) {
-  ScriptedKernel copy;
-  copy.executor = Executor::host_copy_engine;
-  WarpScript script;
-  Phase phase;
-  phase.store({.first = 4096, .lines = 1024});
-  phase.rounds = 32;
-  phase.stages = 8;
-  script.phases = {phase};
-  script.lines_in_flight = 256;
-  copy.programs = one_block(script);
+  const ScriptedKernel copy = host_copy(1024, 32, 8);
   ProgramOp op;
   op.kind = ProgramOpKind::copy;
   op.stream = StreamId{0};
