@@ -67,7 +67,7 @@ class Gpu final : public Chip {
   // Between two windows: the kernel goes on by so many rounds of the blocks that run, as they were shared; by blocks.
   void leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time, Told told);
   void leave_out_blocks_of(std::uint32_t slot, std::uint64_t blocks, Told told);
-  [[nodiscard]] double told_share(double hbm_bytes) const;  // the end of such work, which the L2 is told
+  [[nodiscard]] double fills_of_l2(double bytes) const { return bytes / static_cast<double>(spec_.l2.bytes); }
   [[nodiscard]] PhaseRepeats repeats(std::uint32_t agent, Turn turn, std::uint64_t most) const;
   // Between two windows: the agent goes on by `turns` of them, which take `time`, being where it is in the phase that
   // it comes to. With `elsewhere`, the L2 is given what they touch.

@@ -11,10 +11,6 @@ namespace weft {
 
 namespace {
 constexpr double kStepsTogether = 64;  // in which rounds are left out together
-// Of work that is left out, the L2 is told the end, which fills it so many times. A choice: an iteration of 256 Ki
-// tokens in a ring is then 0.3 % shorter than if told all, with 2 it is 0.9 % (docs/validation.md).
-constexpr std::int64_t kToldFills = 32;
-
 // What a block shares with others, if it shares anything: the first line of its longest operand.
 LineAddress longest_load(const Agent& agent) {
   const auto* loads = agent.phase.loads.begin();
@@ -175,10 +171,6 @@ std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, Told telli
     }
   }
   return all;
-}
-
-double Gpu::told_share(double hbm_bytes) const {
-  return std::min(1.0, static_cast<double>(kToldFills * spec_.l2.bytes) / std::max(1.0, hbm_bytes));
 }
 
 void Gpu::leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time, Told told) {

@@ -27,7 +27,11 @@ SteadySteps::SteadySteps(Machine& machine)
 
 std::optional<SteadySteps::Mark> SteadySteps::mark(Time now) const {
   const Gpu& first = machine_->gpu(0);
-  Mark mark{now + first.clock().to_time(first.skipped().at), first.progress().hbm_bytes(), {}, {}};
+  const GpuProgress done = first.progress();
+  Mark mark{.when = now + first.clock().to_time(first.skipped().at),
+            .hbm = {static_cast<double>(done.hbm_read_bytes), static_cast<double>(done.hbm_write_bytes)},
+            .warps = {},
+            .kernels = {}};
   std::vector<CollectiveSteps> found;
   for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
     found.clear();
@@ -117,6 +121,22 @@ std::vector<PhaseRepeats> SteadySteps::repeats(std::span<const Mark> window, Tur
     found.push_back(std::move(next));
   }
   return found;
+}
+
+double SteadySteps::whole_turn(std::span<const Mark> window, const std::vector<PhaseRepeats>& one) {
+  const auto turns_at = [&](const Mark& mark) {
+    double sum = 0;
+    for (std::size_t i = 0; i < one.size(); ++i) sum += mark.warps[i].at.phases / one[i].period;
+    return sum / static_cast<double>(one.size());
+  };
+  const double end = turns_at(window.back());
+  const double turns = std::floor(end - turns_at(window.front()));
+  std::size_t next = 1;  // mark after those turns began
+  while (turns_at(window[next]) < end - turns) ++next;
+  const Mark& before = window[next - 1];
+  const double share = (end - turns - turns_at(before)) / (turns_at(window[next]) - turns_at(before));
+  const double began = to_seconds(before.when) + share * to_seconds(window[next].when - before.when);
+  return (to_seconds(window.back().when) - began) / turns;
 }
 
 // All agree on the number of turns, so many at most, or are ahead of them by their leads. None: there is nothing to

@@ -30,9 +30,13 @@ class SteadySteps {
 
  private:
   using Warps = SteppingWarps;
+  // Of the first GPU's HBM, so far or in a second.
+  struct HbmBytes {
+    double read = 0, written = 0;
+  };
   struct Mark {
-    Time when;             // with what was left out
-    double hbm_bytes = 0;  // of the first GPU, likewise
+    Time when;     // with what was left out
+    HbmBytes hbm;  // likewise
     std::vector<Warps> warps;
     SteadyKernels::Mark kernels;
   };
@@ -47,13 +51,14 @@ class SteadySteps {
   // Turns until those that get ahead of others have filled all that lies between; 0: some wait already.
   [[nodiscard]] double room(const Mark& at, const std::vector<PhaseRepeats>& one,
                             const std::vector<double>& leads) const;
-  [[nodiscard]] bool flags_agree(const Mark& at, const std::vector<PhaseRepeats>& repeats);
+  // Turns for which flags count as much as is waited for, or have counted it already; 0: they do not.
+  [[nodiscard]] double turns_of_flags(const Mark& at, const std::vector<PhaseRepeats>& one) const;
   template <class Visit>
   void for_each_count(const Mark& at, const std::vector<PhaseRepeats>& repeats, Visit&& visit) const;
   struct Pace {
-    double turn = 0;       // seconds
-    double scatter = 0;    // a share of it
-    double hbm_bytes = 0;  // of the first GPU, in a second
+    double turn = 0;     // seconds
+    double scatter = 0;  // a share of it
+    HbmBytes hbm;        // in a second
   };
   // What comes next when all has gone on as between these marks: turns of collectives, and for how long.
   struct Ahead {
@@ -82,6 +87,7 @@ class SteadySteps {
   // Steps whose pace is known.
   bool leave_out_known(const Mark& now, const TouchElsewhere& elsewhere);
   void leave_out(const Mark& now, Ahead& ahead, const TouchElsewhere& elsewhere);
+  [[nodiscard]] static GpuProgress not_told(const HbmBytes& moved, const GpuProgress& told);
 
   Machine* machine_;
   std::int64_t between_;  // two looks, memory transactions of the first GPU
