@@ -4,28 +4,38 @@
 
 namespace weft {
 
-bool Convoys::Pace::differs_from(const Pace& all) const {
-  const double ahead = (rounds - time * all.rounds / all.time) / blocks;
-  return std::abs(ahead) >= kAhead;
+double Convoys::Pace::apart(const Pace& others) const { return std::abs(rounds - time * others.rate()) / blocks; }
+
+Convoys::Pace& Convoys::Pace::operator+=(const Pace& more) {
+  rounds += more.rounds;
+  time += more.time;
+  blocks += more.blocks;
+  return *this;
 }
 
-void Convoys::add(const Place& block, double lines, double time, double rounds) {
-  for (const Place& place :
-       {block, Place{block.crowd, block.older, kAnyLines}, Place{block.crowd, kAnyAge, kAnyLines}}) {
-    Pace& pace = paces_[place];
-    pace.lines += lines;
-    pace.time += time;
-    pace.rounds += rounds;
-    ++pace.blocks;
+void Convoys::add(const Place& block, double rounds, double time) {
+  for (const Place& place : {block, Place{block.crowd, block.older, kAnyLines}}) {
+    paces_[place] += {rounds, time, 1};
+  }
+}
+
+Convoys::Pace Convoys::as_old(const Place& block) const {
+  Pace alike;
+  for (std::uint32_t older = 0;; ++older) {
+    const auto next = paces_.find({block.crowd, older, kAnyLines});
+    const bool ends = next == paces_.end();
+    if (ends || (alike.blocks > 0 && next->second.apart(alike) >= kAheadByAge)) {
+      if (ends || older > block.older) return alike;
+      alike = {};
+    }
+    alike += next->second;
   }
 }
 
 double Convoys::rate(const Place& block) const {
-  const Pace& crowd = paces_.at({block.crowd, kAnyAge, kAnyLines});
-  const Pace& as_old = paces_.at({block.crowd, block.older, kAnyLines});
+  const Pace others = as_old(block);
   const Pace& convoy = paces_.at(block);
-  const Pace& others = as_old.differs_from(crowd) ? as_old : crowd;
-  return convoy.blocks >= kFewestBlocks && convoy.differs_from(others) ? convoy.rate() : others.rate();
+  return convoy.blocks >= kFewestBlocks && convoy.apart(others) >= kAhead ? convoy.rate() : others.rate();
 }
 
 }  // namespace weft

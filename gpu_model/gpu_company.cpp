@@ -18,12 +18,6 @@ LineAddress longest_load(const Agent& agent) {
                                          [](const LineStream& a, const LineStream& b) { return a.lines < b.lines; });
   return agent.load_count > 0 ? longest->first : 0;
 }
-
-double lines_of_round(const Agent& agent) {
-  double lines = 0;
-  for (std::uint32_t s = 0; s < agent.load_count; ++s) lines += agent.phase.loads[s].lines;
-  return lines / agent.rounds;
-}
 }  // namespace
 
 // Nothing of the host is due, and all that runs are collectives and kernels in the middle.
@@ -78,16 +72,17 @@ KernelLedger Gpu::ledger(OpId op) const {
   return ledger;
 }
 
-// How fast each block goes: those that share a unit with fewer others are faster.
+// How fast each block goes: those that share a unit with fewer others are faster, and the youngest may wait for them.
 void Gpu::note_rounds() {
   round_rates_.resize(agents_.size());
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     const Agent& agent = agents_[i];
     RoundRate& rate = round_rates_[i];
     const std::uint32_t kernel = running_[agent.kernel].sequence;
-    if (!agent.finished && (rate.kernel != kernel || rate.block != agent.block_number)) {
-      rate = {.kernel = kernel, .block = agent.block_number, .since = now(), .returned = agent.returned};
-    }
+    const std::uint32_t company = units_[agent.unit].company;
+    if (agent.finished || rate.is_of(kernel, agent.block_number, company)) continue;
+    rate = {
+        .kernel = kernel, .block = agent.block_number, .company = company, .since = now(), .computed = agent.computed};
   }
 }
 
@@ -116,11 +111,9 @@ double Gpu::share_rounds(std::uint32_t slot, double rounds) {
     const Agent& agent = agents_[i];
     if (i >= round_rates_.size()) return 0;
     const RoundRate& rate = round_rates_[i];
-    const bool known = rate.kernel == running_[slot].sequence && rate.block == agent.block_number;
+    const bool known = rate.is_of(running_[slot].sequence, agent.block_number, units_[agent.unit].company);
     if (!known || agent.phase_index != 0 || rate.since == now()) return 0;
-    const auto lines = static_cast<double>(agent.returned - rate.returned);
-    const auto time = static_cast<double>(now() - rate.since);
-    convoys.add(places[i], lines, time, lines / std::max(1.0, lines_of_round(agent)));
+    convoys.add(places[i], agent.computed - rate.computed, static_cast<double>(now() - rate.since));
   }
   double all = 0;
   for (std::size_t i = 0; i < agents_.size(); ++i) all += is_part(i) ? convoys.rate(places[i]) : 0;

@@ -193,6 +193,7 @@ bool Gpu::place_block(std::uint32_t slot, std::uint32_t unit_index, const Block*
     account_unit(unit_index);
     unit.slots.take(kernel.needs);
     ++(kernel.communication ? unit.communication_blocks : unit.compute_blocks);
+    ++unit.company;
   }
   const std::uint32_t block = take_place(free_blocks_, blocks_);
   distributor_free_ = std::max(distributor_free_, now()) + kBlockStart;

@@ -7,6 +7,12 @@
 
 namespace weft {
 
+namespace {
+// Times of an answer's way: stores that are done so soon count as done at once, which saves an event for each. What a
+// unit stores in that time may be too many; a choice.
+constexpr SubCycle kSoon = 8;
+}  // namespace
+
 // Sets the cursor to the part of the stream that belongs to the round.
 void Gpu::next_load_stream(Agent& agent) {
   if (agent.load_stream >= agent.load_count || agent.load_round >= agent.rounds) return;
@@ -240,9 +246,9 @@ void Gpu::stores_done(std::uint32_t index, std::uint32_t count, SubCycle when) {
   RunningKernel& kernel = running_[agent.kernel];
   WEFT_CHECK(agent.stores_out >= count, "more stores acknowledged than issued");
   agent.stores_out -= count;
-  if (unit.store_waiters.empty()) {
+  if (unit.store_waiters.empty() && when <= now() + kSoon * response_latency_) {
     unit.stores_out -= count;
-  } else {  // the unit is at its limit: it matters when it hears of this
+  } else {  // the unit is at its limit, or the L2 waits for HBM: it matters when it hears of this
     push(when,
          GpuEvent{.kind = EventKind::store_credit, .lines = static_cast<std::uint8_t>(count), .agent = agent.unit});
   }

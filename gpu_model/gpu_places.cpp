@@ -41,6 +41,7 @@ void Gpu::leave_unit(const Block& block) {
     const RunningKernel& kernel = running_[one.kernel];
     unit.slots.release(kernel.needs);
     --(kernel.communication ? unit.communication_blocks : unit.compute_blocks);
+    ++unit.company;
   }
   for (const Block& one : gone) dispatch_on(block.unit, one);
 }

@@ -182,12 +182,17 @@ struct TimedKernel {
 };
 // How fast a block goes through its rounds.
 struct RoundRate {
-  std::uint32_t kernel = 0;  // number of its launch
-  std::uint64_t block = 0;   // in its grid
+  std::uint32_t kernel = 0;   // number of its launch
+  std::uint64_t block = 0;    // in its grid
+  std::uint32_t company = 0;  // of its unit, at that time
   SubCycle since = 0;
-  std::uint32_t returned = 0;  // lines, at that time
+  std::uint32_t computed = 0;  // rounds, at that time
   double rounds = 0;           // in a turn
   double carried = 0;          // parts of rounds that have not been left out yet
+
+  [[nodiscard]] bool is_of(std::uint32_t launch, std::uint64_t number, std::uint32_t beside) const {
+    return kernel == launch && block == number && company == beside;
+  }
 };
 inline constexpr std::uint32_t kNoAcknowledgement = ~std::uint32_t{0};
 // Writes of other GPUs that are done but not yet acknowledged: acknowledgements are collected for a while.

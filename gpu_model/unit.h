@@ -101,6 +101,7 @@ struct alignas(64) Unit {
   SubCycle from_links = 0;
   std::uint32_t compute_blocks = 0;
   std::uint32_t communication_blocks = 0;
+  std::uint32_t company = 0;  // blocks that came or left so far
   SubCycle accounted = 0;
 };
 

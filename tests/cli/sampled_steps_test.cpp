@@ -61,5 +61,15 @@ TEST(SampledHbm, MovesWhatWasSeenWhereTheL2IsFull) {
   EXPECT_GT(both.sampled.at("engine").at("skipped_fraction").get<double>(), 0.25);
 }
 
+// Three blocks of FP32 share a unit, of which two keep its pipes busy and end together: two of the last few blocks come
+// to one unit, seven in all, where others have five. What is left out has to keep them so, also beside thread blocks of
+// a gather.
+TEST(SampledProducts, KeepWhoGoesFirstOnAUnit) {
+  const Both both = run_both(R"({"system": "dgx-a100", "gpus": 4, "scheme": {"name": "single_sample"}, "workload":
+    {"model": "distributed_product", "product": "nt", "rows": 6144, "columns": 768, "offset": 768}})");
+  EXPECT_NEAR(iteration(both.sampled, "time_s") / iteration(both.cycle, "time_s"), 1, 0.01);
+  EXPECT_GT(both.sampled.at("engine").at("skipped_fraction").get<double>(), 0.3);
+}
+
 }  // namespace
 }  // namespace weft

@@ -91,6 +91,21 @@ TEST(Distributor, WhoHasWaitedForOthersGoesToAllUnits) {
   EXPECT_NEAR(end_of(gpu, 2) - start_of(gpu, 1), 35'000, 50);  // one is beside the last of the others
 }
 
+// What is stored to an L2 that waits for HBM is under way, of which a unit has only so much: blocks that store 16 MiB
+// do not leave 4 units to others, with 32 KiB each under way, long before HBM has it.
+TEST(Distributor, BlocksThatStoreStayUntilHbmIsNearlyThrough) {
+  KernelDemand stores = grid_of(8192);
+  stores.writes = {{.base = 1 << 20, .bytes_per_block = 2 << 10}};
+  stores.extra_cycles_per_block = 30;
+  GpuSpec spec = small_gpu();
+  spec.compute_unit.l2_bytes_per_cycle = spec.l2.bytes_per_cycle = 256;
+  AloneGpu alone(spec, program_of({kernel_op(stores), kernel_op(whole_units(4, 100), 1)}, 2));
+  const Gpu& gpu = alone.run();
+  const double bound = (16 << 20) / 128.0;  // bytes a cycle
+  EXPECT_GT(end_of(gpu, 0) - start_of(gpu, 0), 0.9 * bound);
+  EXPECT_GT(began(gpu, 1) - start_of(gpu, 0), 0.8 * bound);
+}
+
 // One that waits for its turn keeps no other one from using a copy engine.
 TEST(Distributor, CopyEnginesKnowNoTurns) {
   const ScriptedKernel copy = host_copy(32);
