@@ -23,10 +23,13 @@ bool Gpu::stepping(std::vector<CollectiveSteps>& found) const {
   return true;
 }
 
+// Who is in no flag's list goes on by itself: when its lines have come, its fence or its poll is over.
 bool Gpu::collectives_move() const {
   const auto is_one = [](const RunningKernel& kernel) { return kernel.communication; };
   return std::ranges::any_of(running_, [&](const RunningKernel& k) { return is_one(k) && k.stores_out > 0; }) ||
-         std::ranges::any_of(agents_, [&](const Agent& a) { return is_one(running_[a.kernel]) && a.loads_out > 0; });
+         std::ranges::any_of(agents_, [&](const Agent& a) {
+           return is_one(running_[a.kernel]) && (a.loads_out > 0 || (!a.finished && !a.waits_for_flag));
+         });
 }
 
 PhaseRepeats Gpu::repeats(std::uint32_t agent, Turn turn, std::uint64_t most) const {
