@@ -58,7 +58,7 @@ class Gpu final : public Chip {
   void leave_out(std::uint32_t agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);
   void leave_out(SubCycle time);
   // Nothing of the host is due, and all that runs are collectives and kernels in the middle: how far the collectives
-  // are. False: not so. Whether lines of collectives are under way. And how far the kernels are.
+  // are. False: not so. Whether one of them goes on by itself, not waiting. How far the kernels are.
   [[nodiscard]] bool stepping(std::vector<CollectiveSteps>& found) const;
   [[nodiscard]] bool collectives_move() const;
   [[nodiscard]] bool working(std::vector<KernelWork>& found) const;
