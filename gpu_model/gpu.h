@@ -162,8 +162,8 @@ class Gpu final : public Chip {
   void leave_out_rounds();
   [[nodiscard]] std::int64_t streams_of(std::uint32_t slot) const;
   std::uint64_t leave_out_shared(std::uint32_t slot, double times, Told telling, L2Cache::Touched& moved);
-  L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere = {},
-                               std::uint32_t most_lines = ~std::uint32_t{0}, ToldLines* told = nullptr);
+  L2Cache::Touched tell_left_out(const Agent& agent, const RoundsLeftOut& part, ToldLines& told);
+  L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);
 
   // gpu_clusters.cpp: clusters of blocks
   bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);

@@ -51,7 +51,7 @@ bool Gpu::working(std::vector<KernelWork>& found) const {
     if (agent.finished || running_[agent.kernel].communication) continue;
     for (std::size_t i = first; i < found.size(); ++i) {
       if (found[i].slot != agent.kernel) continue;
-      found[i].done += agent.phase_index > 0 ? found[i].rounds : agent.computed;
+      found[i].done += agent.phase_index > 0 ? found[i].rounds : agent.through();
     }
   }
   return true;
@@ -82,7 +82,7 @@ void Gpu::note_rounds() {
     const std::uint32_t company = units_[agent.unit].company;
     if (agent.finished || rate.is_of(kernel, agent.block_number, company)) continue;
     rate = {
-        .kernel = kernel, .block = agent.block_number, .company = company, .since = now(), .computed = agent.computed};
+        .kernel = kernel, .block = agent.block_number, .company = company, .since = now(), .through = agent.through()};
   }
 }
 
@@ -113,7 +113,7 @@ double Gpu::share_rounds(std::uint32_t slot, double rounds) {
     const RoundRate& rate = round_rates_[i];
     const bool known = rate.is_of(running_[slot].sequence, agent.block_number, units_[agent.unit].company);
     if (!known || agent.phase_index != 0 || rate.since == now()) return 0;
-    convoys.add(places[i], agent.computed - rate.computed, static_cast<double>(now() - rate.since));
+    convoys.add(places[i], agent.through() - rate.through, static_cast<double>(now() - rate.since));
   }
   double all = 0;
   for (std::size_t i = 0; i < agents_.size(); ++i) all += is_part(i) ? convoys.rate(places[i]) : 0;
@@ -142,28 +142,64 @@ std::int64_t Gpu::streams_of(std::uint32_t slot) const {
   return std::max<std::int64_t>(1, std::unique(streams.begin(), streams.end()) - streams.begin());
 }
 
-// What was shared, so many times: the rounds that are left out, and what they move.
+// What was shared, so many times: the rounds that are left out, and what they move. They are the last ones that blocks
+// have ahead: where the next ones were left out, each block would go on at other banks and channels than those for
+// which it queues with the others, and go faster or slower for 10 to 20 rounds.
 std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, Told telling, L2Cache::Touched& moved) {
   std::uint32_t most_lines = telling == Told::all ? ~std::uint32_t{0} : 0;  // of each stream
   if (telling == Told::last) {
     most_lines = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
   }
-  ToldLines told;
   std::uint64_t all = 0;
+  std::vector<std::pair<std::size_t, std::uint32_t>> shortened;  // agents, by so many rounds
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    Agent& agent = agents_[i];
+    if (agent.finished || agent.kernel != slot) continue;
+    RoundRate& rate = round_rates_[i];
+    rate.carried += rate.rounds * times;
+    const std::uint32_t begun = std::max(agent.load_round, agent.complete) + 1;
+    const auto rounds =
+        std::min(static_cast<std::uint32_t>(rate.carried), agent.rounds - std::min(agent.rounds, begun));
+    rate.carried -= rounds;
+    agent.rounds -= rounds;
+    all += rounds;
+    shortened.emplace_back(i, rounds);
+  }
   // All blocks go on together: what one touches again, it touches soon after the others.
   const double steps = std::clamp(std::ceil(times), 1.0, kStepsTogether);
+  ToldLines told;
   for (double step = 0; step < steps; ++step) {
-    for (std::size_t i = 0; i < agents_.size(); ++i) {
-      if (agents_[i].finished || agents_[i].kernel != slot) continue;
-      RoundRate& rate = round_rates_[i];
-      rate.carried += rate.rounds * times / steps;
-      const auto rounds = static_cast<std::uint32_t>(rate.carried);
-      rate.carried -= rounds;
-      moved += skip_rounds(agents_[i], rounds, {}, most_lines, &told);
-      all += rounds;
+    for (const auto& [agent, rounds] : shortened) {
+      const double share = step / steps;
+      moved += tell_left_out(agents_[agent], {rounds, share, share + 1 / steps, most_lines}, told);
     }
   }
   return all;
+}
+
+// The L2 is told rounds that come behind those of the agent.
+L2Cache::Touched Gpu::tell_left_out(const Agent& agent, const RoundsLeftOut& part, ToldLines& told) {
+  L2Cache::Touched moved;
+  const std::uint32_t partition = units_[agent.unit].partition;
+  const auto tell = [&](const LineStream& stream, bool stored) {
+    const std::uint32_t end = stream.lines_before(agent.rounds + part.rounds, agent.phase.rounds);
+    const std::uint32_t lines = std::min(part.most_lines, end - stream.lines_before(agent.rounds, agent.phase.rounds));
+    const auto line_at = [&](double share) { return end - lines + static_cast<std::uint32_t>(share * lines); };
+    std::uint32_t from = line_at(part.from);
+    std::uint32_t to = line_at(part.to);
+    if (from < to) told.shorten(stream.first, partition, stored, from, to);
+    if (from >= to || in_sram(stream.first + from)) return;
+    const L2Cache::Use use = stored ? L2Cache::Use::write : L2Cache::Use::read;
+    moved += l2_.touch({.first = stream.first + from,
+                        .count = to - from,
+                        .first_sectors = stream.sectors(from),
+                        .last_sectors = stream.sectors(to - 1),
+                        .partition = partition},
+                       stream.atomic ? L2Cache::Use::atomic : use);
+  };
+  for (std::uint32_t s = 0; s < agent.load_count; ++s) tell(agent.phase.loads[s], false);
+  for (std::uint32_t s = 0; s < agent.store_count; ++s) tell(agent.phase.stores[s], true);
+  return moved;
 }
 
 void Gpu::leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time, Told told) {

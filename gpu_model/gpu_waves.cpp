@@ -123,7 +123,7 @@ void Gpu::leave_out_waves() {
   if (rounds_) rounds_->begin_at(rounds_done_);
 }
 
-// All blocks that run go on, each by as many rounds as its rate says; what they wait for stays as it is.
+// All blocks that run are nearer to their ends, each by as many rounds as its rate says.
 void Gpu::leave_out_rounds() {
   const std::uint32_t slot = active_.front();
   const RunningKernel& kernel = running_[slot];
@@ -157,18 +157,12 @@ void Gpu::leave_out_work(std::uint64_t rounds) {
   if (rounds_) leave_out_rounds();
 }
 
-// The L2 is told the last `most_lines` of each stream.
-L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere,
-                                  std::uint32_t most_lines, ToldLines* told) {
+// The agent of a collective goes on, each cursor by so many rounds; what it waits for stays as it is.
+L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere) {
   L2Cache::Touched moved;
   const bool communication = running_[agent.kernel].communication;
   const auto touch = [&](const LineStream& stream, std::uint32_t from, std::uint32_t to, bool stored) {
-    if (from >= to || most_lines == 0) return;
-    if (to - from > most_lines) from = to - most_lines;
-    if (told != nullptr && stream.target == Target::local) {
-      told->shorten(stream.first, units_[agent.unit].partition, stored, from, to);
-      if (from >= to) return;
-    }
+    if (from >= to) return;
     const L2Cache::Lines lines{.first = stream.first + from,
                                .count = to - from,
                                .first_sectors = stream.sectors(from),
