@@ -146,12 +146,8 @@ std::int64_t Gpu::streams_of(std::uint32_t slot) const {
 // have ahead: where the next ones were left out, each block would go on at other banks and channels than those for
 // which it queues with the others, and go faster or slower for 10 to 20 rounds.
 std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, Told telling, L2Cache::Touched& moved) {
-  std::uint32_t most_lines = telling == Told::all ? ~std::uint32_t{0} : 0;  // of each stream
-  if (telling == Told::last) {
-    most_lines = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
-  }
   std::uint64_t all = 0;
-  std::vector<std::pair<std::size_t, std::uint32_t>> shortened;  // agents, by so many rounds
+  ShortenedAgents shortened;
   for (std::size_t i = 0; i < agents_.size(); ++i) {
     Agent& agent = agents_[i];
     if (agent.finished || agent.kernel != slot) continue;
@@ -165,16 +161,36 @@ std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, Told telli
     all += rounds;
     shortened.emplace_back(i, rounds);
   }
-  // All blocks go on together: what one touches again, it touches soon after the others.
-  const double steps = std::clamp(std::ceil(times), 1.0, kStepsTogether);
+  running_[slot].ends_told = false;
+  if (telling == Told::all) moved += tell_left_out(shortened, ~std::uint32_t{0});
+  return all;
+}
+
+// A block is where rounds were left out: of what the kernel left out, the L2 holds the last it would have come by.
+void Gpu::come_to_left_out(std::uint32_t slot) {
+  if (std::exchange(running_[slot].ends_told, true)) return;
+  ShortenedAgents shortened;
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    const Agent& agent = agents_[i];
+    if (agent.finished || agent.kernel != slot || agent.rounds == agent.phase.rounds) continue;
+    shortened.emplace_back(i, agent.phase.rounds - agent.rounds);
+  }
+  const std::int64_t lines = WaveSkip::kFills * spec_.l2.bytes / kLineBytes;
+  tell_left_out(shortened, static_cast<std::uint32_t>(lines / streams_of(slot)));
+}
+
+// The L2 is told of each of these agents so many rounds behind those it has, the last `most_lines` of each stream. All
+// go on together: what one touches again, it touches soon after the others.
+L2Cache::Touched Gpu::tell_left_out(const ShortenedAgents& agents, std::uint32_t most_lines) {
+  L2Cache::Touched moved;
   ToldLines told;
-  for (double step = 0; step < steps; ++step) {
-    for (const auto& [agent, rounds] : shortened) {
-      const double share = step / steps;
-      moved += tell_left_out(agents_[agent], {rounds, share, share + 1 / steps, most_lines}, told);
+  for (double step = 0; step < kStepsTogether; ++step) {
+    for (const auto& [agent, rounds] : agents) {
+      const double share = step / kStepsTogether;
+      moved += tell_left_out(agents_[agent], {rounds, share, share + 1 / kStepsTogether, most_lines}, told);
     }
   }
-  return all;
+  return moved;
 }
 
 // The L2 is told rounds that come behind those of the agent.
