@@ -141,11 +141,13 @@ void Gpu::leave_out_rounds() {
     turns = std::min(turns, static_cast<double>(whole) + 1);
   }
   leave_out(*rounds_, turns > 2 ? static_cast<std::uint64_t>(turns) - 1 : 0, [&](std::uint64_t together) {
-    L2Cache::Touched moved;
-    const std::uint64_t rounds =
-        leave_out_shared(slot, static_cast<double>(together), together == 1 ? Told::all : Told::last, moved);
+    const ShortenedAgents shortened = leave_out_shared(slot, static_cast<double>(together));
+    std::uint64_t rounds = 0;
+    for (const auto& [agent, by] : shortened) rounds += by;
     rounds_done_ += rounds;
-    return rounds_->leave_out(rounds, together == 1 ? moved : rounds_->usual(static_cast<double>(together)), together);
+    L2Cache::Touched moved = rounds_->usual(static_cast<double>(together));
+    if (together == 1) moved.fetched_bytes = tell_left_out(shortened, Telling::asked).fetched_bytes;
+    return rounds_->leave_out(rounds, moved, together);
   });
   for (RoundRate& rate : round_rates_) rate.since -= rounds_->skipped().at;
 }
