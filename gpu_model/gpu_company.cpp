@@ -1,6 +1,7 @@
 // Kernels beside collectives, and several kernels: what of them is left out between two windows (steady_kernels.h).
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -165,6 +166,7 @@ Gpu::ShortenedAgents Gpu::leave_out_shared(std::uint32_t slot, double times) {
 
 // A block is where rounds were left out: of what the kernel left out, the L2 holds the last it would have come by.
 void Gpu::come_to_left_out(std::uint32_t slot) {
+  if (std::getenv("WDBG_NOEND")) return;
   if (std::exchange(running_[slot].ends_told, true)) return;
   ShortenedAgents shortened;
   for (std::size_t i = 0; i < agents_.size(); ++i) {
@@ -172,26 +174,30 @@ void Gpu::come_to_left_out(std::uint32_t slot) {
     if (agent.finished || agent.kernel != slot || agent.rounds == agent.phase.rounds) continue;
     shortened.emplace_back(i, agent.phase.rounds - agent.rounds);
   }
-  const std::int64_t lines = WaveSkip::kFills * spec_.l2.bytes / kLineBytes;
-  tell_left_out(shortened, Telling::told, static_cast<std::uint32_t>(lines / streams_of(slot)));
+  tell_left_out(shortened, most_lines_told(slot));
+}
+
+// Of each stream, the lines that the L2 still holds when the last one has come.
+std::uint32_t Gpu::most_lines_told(std::uint32_t slot) const {
+  return static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
 }
 
 // The L2 is told of each of these agents so many rounds behind those it has, the last `most_lines` of each stream. All
-// go on together: what one touches again, it touches soon after the others. Or it is asked what these would fetch.
-L2Cache::Touched Gpu::tell_left_out(const ShortenedAgents& agents, Telling telling, std::uint32_t most_lines) {
+// go on together: what one touches again, it touches soon after the others.
+L2Cache::Touched Gpu::tell_left_out(const ShortenedAgents& agents, std::uint32_t most_lines) {
   L2Cache::Touched moved;
   ToldLines told;
   for (double step = 0; step < kStepsTogether; ++step) {
     for (const auto& [agent, rounds] : agents) {
       const double share = step / kStepsTogether;
-      moved += tell_left_out(agents_[agent], {rounds, share, share + 1 / kStepsTogether, most_lines}, telling, told);
+      moved += tell_left_out(agents_[agent], {rounds, share, share + 1 / kStepsTogether, most_lines}, told);
     }
   }
   return moved;
 }
 
 // The L2 is told rounds that come behind those of the agent.
-L2Cache::Touched Gpu::tell_left_out(const Agent& agent, const RoundsLeftOut& part, Telling telling, ToldLines& told) {
+L2Cache::Touched Gpu::tell_left_out(const Agent& agent, const RoundsLeftOut& part, ToldLines& told) {
   L2Cache::Touched moved;
   const std::uint32_t partition = units_[agent.unit].partition;
   const auto tell = [&](const LineStream& stream, bool stored) {
@@ -202,17 +208,13 @@ L2Cache::Touched Gpu::tell_left_out(const Agent& agent, const RoundsLeftOut& par
     std::uint32_t to = line_at(part.to);
     if (from < to) told.shorten(stream.first, partition, stored, from, to);
     if (from >= to || in_sram(stream.first + from)) return;
-    const L2Cache::Lines left_out{.first = stream.first + from,
-                                  .count = to - from,
-                                  .first_sectors = stream.sectors(from),
-                                  .last_sectors = stream.sectors(to - 1),
-                                  .partition = partition};
-    if (telling == Telling::told) {
-      const L2Cache::Use use = stored ? L2Cache::Use::write : L2Cache::Use::read;
-      moved += l2_.touch(left_out, stream.atomic ? L2Cache::Use::atomic : use);
-    } else if (!stored || stream.atomic) {
-      moved.fetched_bytes += l2_.missing_bytes(left_out);
-    }
+    const L2Cache::Use use = stored ? L2Cache::Use::write : L2Cache::Use::read;
+    moved += l2_.touch({.first = stream.first + from,
+                        .count = to - from,
+                        .first_sectors = stream.sectors(from),
+                        .last_sectors = stream.sectors(to - 1),
+                        .partition = partition},
+                       stream.atomic ? L2Cache::Use::atomic : use);
   };
   for (std::uint32_t s = 0; s < agent.load_count; ++s) tell(agent.phase.loads[s], false);
   for (std::uint32_t s = 0; s < agent.store_count; ++s) tell(agent.phase.stores[s], true);
@@ -222,7 +224,7 @@ L2Cache::Touched Gpu::tell_left_out(const Agent& agent, const RoundsLeftOut& par
 void Gpu::leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time, Told told) {
   const ShortenedAgents shortened = leave_out_shared(slot, rounds);
   L2Cache::Touched moved;
-  if (told == Told::all) moved = tell_left_out(shortened, Telling::told);
+  if (told == Told::all) moved = tell_left_out(shortened, ~0U);
   skipped_.hbm_read_bytes += moved.fetched_bytes;
   skipped_.hbm_write_bytes += moved.written_back_bytes;
   for (std::size_t i = 0; i < agents_.size(); ++i) {

@@ -1,6 +1,7 @@
 // Waves and rounds of a kernel that are left out, and moments at which a run may be cut.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "gpu_model/gpu.h"
@@ -130,7 +131,8 @@ void Gpu::leave_out_rounds() {
   const bool agree = rounds_->advanced(rounds_done_, [&] {
     note_rounds();
     const std::uint64_t changes = kernel.begun() + kernel.blocks_done;
-    if (std::exchange(block_changes_, changes) != changes) rounds_->begin_at(rounds_done_);
+    static const char* rs = std::getenv("WDBG_RS");
+    if (std::exchange(block_changes_, changes) != changes) rounds_->begin_at(rounds_done_ + (rs ? std::uint64_t(std::atol(rs)) : 0) * (kernel.begun() - kernel.blocks_done));
     return progress();
   });
   if (!agree) return;
@@ -145,9 +147,8 @@ void Gpu::leave_out_rounds() {
     std::uint64_t rounds = 0;
     for (const auto& [agent, by] : shortened) rounds += by;
     rounds_done_ += rounds;
-    L2Cache::Touched moved = rounds_->usual(static_cast<double>(together));
-    if (together == 1) moved.fetched_bytes = tell_left_out(shortened, Telling::asked).fetched_bytes;
-    return rounds_->leave_out(rounds, moved, together);
+    const L2Cache::Touched moved = tell_left_out(shortened, together == 1 ? ~0U : most_lines_told(slot));
+    return rounds_->leave_out(rounds, together == 1 ? moved : rounds_->usual(static_cast<double>(together)), together);
   });
   for (RoundRate& rate : round_rates_) rate.since -= rounds_->skipped().at;
 }

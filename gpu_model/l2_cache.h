@@ -87,8 +87,6 @@ class L2Cache {
     }
   };
   Touched touch(const Lines& lines, Use use);
-  // What a read of them would fetch from HBM now.
-  [[nodiscard]] std::int64_t missing_bytes(const Lines& lines);
 
   // Visits each line that it holds, but for copies: visit(line, dirty, communication).
   template <class Visit>

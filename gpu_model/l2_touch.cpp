@@ -66,15 +66,4 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, Use use) {
   return {std::int64_t{fetched} * kSectorBytes, std::int64_t{written_back} * kSectorBytes};
 }
 
-std::int64_t L2Cache::missing_bytes(const Lines& lines) {
-  L2Tags& all = tags(lines.communication);
-  std::int64_t missing = 0;  // sectors
-  for (std::uint32_t i = 0; i < lines.count; ++i) {
-    const Place at = place(lines.first + i);
-    const L2Tags::Way* const way = all.find(all.address(at.slice, at.line));
-    missing += kSectorCount[sectors_of(lines, i) & ~(way != nullptr ? L2Tags::valid(*way) : 0U)];
-  }
-  return missing * kSectorBytes;
-}
-
 }  // namespace weft

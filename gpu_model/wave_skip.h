@@ -54,7 +54,9 @@ class WaveSkip {
   // left out.
   template <class Progress>
   bool advanced(std::uint64_t done, Progress&& progress) {
-    return done >= next_mark_ && mark(progress());
+    if (done < next_mark_) return false;
+    const auto now = progress();
+    return done >= next_mark_ && mark(now);
   }
   [[nodiscard]] std::uint64_t turn() const { return turn_; }
   [[nodiscard]] std::uint64_t next_mark() const { return next_mark_; }
