@@ -161,7 +161,6 @@ class Gpu final : public Chip {
   void tell_progress(const std::vector<std::size_t>& agents);
   void leave_out_rounds();
   [[nodiscard]] std::int64_t streams_of(std::uint32_t slot) const;
-  void come_to_left_out(std::uint32_t slot);
   using ShortenedAgents = std::vector<std::pair<std::size_t, std::uint32_t>>;  // each by so many rounds
   ShortenedAgents leave_out_shared(std::uint32_t slot, double times);
   [[nodiscard]] std::uint32_t most_lines_told(std::uint32_t slot) const;

@@ -1,7 +1,6 @@
 // Kernels beside collectives, and several kernels: what of them is left out between two windows (steady_kernels.h).
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <utility>
 
@@ -160,21 +159,7 @@ Gpu::ShortenedAgents Gpu::leave_out_shared(std::uint32_t slot, double times) {
     agent.rounds -= rounds;
     shortened.emplace_back(i, rounds);
   }
-  running_[slot].ends_told = false;
   return shortened;
-}
-
-// A block is where rounds were left out: of what the kernel left out, the L2 holds the last it would have come by.
-void Gpu::come_to_left_out(std::uint32_t slot) {
-  if (std::getenv("WDBG_NOEND")) return;
-  if (std::exchange(running_[slot].ends_told, true)) return;
-  ShortenedAgents shortened;
-  for (std::size_t i = 0; i < agents_.size(); ++i) {
-    const Agent& agent = agents_[i];
-    if (agent.finished || agent.kernel != slot || agent.rounds == agent.phase.rounds) continue;
-    shortened.emplace_back(i, agent.phase.rounds - agent.rounds);
-  }
-  tell_left_out(shortened, most_lines_told(slot));
 }
 
 // Of each stream, the lines that the L2 still holds when the last one has come.

@@ -1,7 +1,6 @@
 // Waves and rounds of a kernel that are left out, and moments at which a run may be cut.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 #include "gpu_model/gpu.h"
@@ -131,8 +130,7 @@ void Gpu::leave_out_rounds() {
   const bool agree = rounds_->advanced(rounds_done_, [&] {
     note_rounds();
     const std::uint64_t changes = kernel.begun() + kernel.blocks_done;
-    static const char* rs = std::getenv("WDBG_RS");
-    if (std::exchange(block_changes_, changes) != changes) rounds_->begin_at(rounds_done_ + (rs ? std::uint64_t(std::atol(rs)) : 0) * (kernel.begun() - kernel.blocks_done));
+    if (std::exchange(block_changes_, changes) != changes) rounds_->begin_at(rounds_done_);
     return progress();
   });
   if (!agree) return;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 namespace weft {
 
@@ -13,12 +12,12 @@ constexpr std::uint64_t kGrowth = 4;
 constexpr double kAsBefore = 0.08;
 // What is known is of so many windows at most: it may change slowly.
 constexpr std::uint64_t kMostKnown = 16;
-// Blocks of a wave begin together; until they go out of step, rounds get faster. How long that takes, and how many
-// samples a wave needs, was seen on a layer of attention on H100 (docs/validation.md).
+// Blocks of a wave begin together; until they go out of step, rounds get faster or slower. How long that takes, and how
+// many samples a wave needs, was seen on a layer of attention and on training steps (docs/validation.md).
 constexpr std::uint64_t kSettlingTurns = 128;
-static const std::uint64_t kSettlingShare = std::getenv("WDBG_SS") ? std::uint64_t(std::atol(std::getenv("WDBG_SS"))) : 4;  // of all turns, one in so many at most
-static const std::uint64_t kSamplesOfWave = std::getenv("WDBG_SW") ? std::uint64_t(std::atol(std::getenv("WDBG_SW"))) : 12;
-static const std::uint64_t kMostLooks = std::getenv("WDBG_ML") ? std::uint64_t(std::atol(std::getenv("WDBG_ML"))) : 8;
+constexpr std::uint64_t kSettlingShare = 3;  // of all turns, one in so many at most
+constexpr std::uint64_t kSamplesOfWave = 6;
+constexpr std::uint64_t kMostLooks = 8;
 constexpr std::uint64_t kLooksOfBatch = 4;
 }  // namespace
 

@@ -54,9 +54,7 @@ class WaveSkip {
   // left out.
   template <class Progress>
   bool advanced(std::uint64_t done, Progress&& progress) {
-    if (done < next_mark_) return false;
-    const auto now = progress();
-    return done >= next_mark_ && mark(now);
+    return done >= next_mark_ && mark(progress());
   }
   [[nodiscard]] std::uint64_t turn() const { return turn_; }
   [[nodiscard]] std::uint64_t next_mark() const { return next_mark_; }
