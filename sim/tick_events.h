@@ -54,8 +54,7 @@ class ManyTickEvents {
   }
   [[nodiscard]] Event take_one(std::uint32_t& at) {
     const Node node = pool_[at];
-    pool_[at].next = free_;
-    free_ = at;
+    free_.push_back(at);
     at = node.next;
     return node.event;
   }
@@ -72,28 +71,26 @@ class ManyTickEvents {
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
   struct Node {
     Event event;
-    std::uint32_t next;  // of its tick, the last one's is the first; or of the free ones
+    std::uint32_t next;  // of its tick, the last one's is the first
   };
 
   [[gnu::always_inline]] std::uint32_t node(const Event& event) {
-    if (free_ == kNone) [[unlikely]]
+    if (free_.empty()) [[unlikely]]
       more_nodes();
-    const std::uint32_t fresh = free_;
-    free_ = pool_[fresh].next;
+    const std::uint32_t fresh = free_.back();
+    free_.pop_back();
     pool_[fresh].event = event;
     return fresh;
   }
   [[gnu::noinline]] void more_nodes() {
-    free_ = static_cast<std::uint32_t>(pool_.size());
-    pool_.emplace_back().next = kNone;
+    free_.push_back(static_cast<std::uint32_t>(pool_.size()));
+    pool_.emplace_back();
   }
 
   std::vector<Node> pool_;
-  std::uint32_t free_ = kNone;
+  std::vector<std::uint32_t> free_;  // apart: a list through them would wait for each to come from the host's memory
   std::array<std::uint32_t, kSlots> last_{};  // of ticks that have events
 };
 
