@@ -47,9 +47,8 @@ Time Transmitter::transmit(std::uint32_t index, const Packet& packet, Time ready
   const Time start = take_lane(lane, channel, ready, credits.next(credit_times_), takes.time);
   credits.take();
   lane.statistics.count(start, takes, packet.payload, out_->load.get());
-  Packet& sent = out_->packets.send(packet);
-  sent.when = start + (passes_on_ ? takes.first : takes.time) + timing.spec().latency;
-  sent.vc_class = 0;
+  const Time arrival = start + (passes_on_ ? takes.first : takes.time) + timing.spec().latency;
+  out_->packets.send(packet, arrival).vc_class = 0;
   return start;
 }
 

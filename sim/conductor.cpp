@@ -23,9 +23,9 @@ class Conductor::Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  void advance(const std::vector<Chip*>& chips, Time until) {
+  void advance(const std::vector<Active>& chips, Time until) {
     if (helpers_.empty() || chips.size() < 2) {
-      for (Chip* chip : chips) chip->advance(until);
+      for (const Active& active : chips) active.advance(until);
       return;
     }
     chips_ = &chips;
@@ -48,14 +48,14 @@ class Conductor::Workers {
   }
   void work() {
     try {
-      for (std::size_t i = taken_++; i < chips_->size(); i = taken_++) (*chips_)[i]->advance(until_);
+      for (std::size_t i = taken_++; i < chips_->size(); i = taken_++) (*chips_)[i].advance(until_);
     } catch (...) {
       if (!failed_.exchange(true)) failure_ = std::current_exception();
     }
   }
 
   std::barrier<> gate_;
-  const std::vector<Chip*>* chips_ = nullptr;
+  const std::vector<Active>* chips_ = nullptr;
   Time until_;
   std::atomic<std::size_t> taken_{0};
   std::atomic<bool> stop_{false};
@@ -153,7 +153,7 @@ void Conductor::wake_block(std::uint32_t block, Time end) {
       continue;
     }
     awake_.push_back(i);
-    active_.push_back(chips_[i]->chip);
+    active_.push_back({chips_[i]->chip, &own_[i]});
   }
 }
 
@@ -167,7 +167,6 @@ void Conductor::run_window(Time start) {
   workers_->advance(active_, end);
   for (const std::uint32_t i : awake_) {
     inbox_[i] = Time::max();
-    own_[i] = chips_[i]->chip->next_activity();
     expect(i, own_[i]);
   }
   for (const std::uint32_t i : awake_) {

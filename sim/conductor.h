@@ -69,6 +69,15 @@ class Conductor {
 
  private:
   class Workers;
+  struct Active {
+    Chip* chip;
+    Time* own;  // its own next activity: asked for while what it touched is in the host's nearer caches
+
+    void advance(Time until) const {
+      chip->advance(until);
+      *own = chip->next_activity();
+    }
+  };
 
   [[nodiscard]] std::uint32_t number_of(const Chip& chip) const;
   void expect(std::uint32_t chip, Time when);
@@ -88,7 +97,7 @@ class Conductor {
   static constexpr std::uint32_t kBlock = 64;
   std::vector<Time> block_due_;
   std::vector<std::uint32_t> awake_;
-  std::vector<Chip*> active_;
+  std::vector<Active> active_;  // the same
 };
 
 }  // namespace weft

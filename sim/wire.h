@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/units.h"
@@ -66,11 +67,16 @@ class WireBase {
 template <class Message>
 class Wire final : public WireBase {
  public:
-  // Returns what is on its way, for the sender to write to until it sends the next one.
-  Message& send(const Message& message) {
+  // Arrives at `when`, not at the message's own. Returns what is on its way, for the sender to write all else to until
+  // it sends the next one.
+  Message& send(const Message& message, Time when) {
     if (sent_.empty()) note_use();
-    return sent_.emplace_back(message);
+    Message& sent = sent_.emplace_back(message);
+    sent.when = when;
+    earliest_sent_ = earlier(earliest_sent_, when);
+    return sent;
   }
+  Message& send(const Message& message) { return send(message, message.when); }
 
   // By the receiver: all that has been handed over, in the order of sending; it empties the wire.
   template <class Handler>
@@ -82,7 +88,7 @@ class Wire final : public WireBase {
 
   Time flip() override {
     if (sent_.empty()) return earliest_;
-    for (const Message& message : sent_) earliest_ = earlier(earliest_, message.when);
+    earliest_ = earlier(earliest_, std::exchange(earliest_sent_, Time::max()));
     if (arrived_.empty()) {
       std::swap(arrived_, sent_);
       announce();
@@ -95,7 +101,9 @@ class Wire final : public WireBase {
 
  private:
   std::vector<Message> sent_;
-  std::vector<Message> arrived_;
+  Time earliest_sent_ = Time::max();
+  // A cache line of the host for each end: what the one touches is not the other's.
+  alignas(64) std::vector<Message> arrived_;
   Time earliest_ = Time::max();
 };
 
