@@ -89,7 +89,11 @@ void Router::advance(Time until) {
     outputs_[output].serve_at = -1;
     serve(output);
   };
-  wheel_.run_until((until.count() + kTick.count() - 1) >> kTickShift, handle);
+  const std::int64_t end = (until.count() + kTick.count() - 1) >> kTickShift;
+  wheel_.announce_until(end, [this](Event event) {
+    if ((event & kServe) == 0) __builtin_prefetch(&slots_[event]);
+  });
+  wheel_.run_until(end, handle);
 }
 
 void Router::receive_credits(std::uint32_t port) {

@@ -56,6 +56,12 @@ class TimingWheel {
   void run_until(std::int64_t end, Handler&& handle, Announce&& announce) {
     std::size_t announced = 0;  // and not handled
     std::int64_t seen = now_;   // ticks before it
+    if constexpr (sizeof(Event) > 4) {
+      const std::int64_t reach = std::min(end, now_ + kSlots);
+      for (std::int64_t tick = next_near(now_, reach); tick < reach; tick = next_near(tick + 1, reach)) {
+        events_.prefetch(slot_of(tick));
+      }
+    }
     while (size_ != 0) {
       const std::int64_t reach = std::min(end, now_ + kSlots);
       const std::int64_t tick = end == reach ? next_near(now_, end) : next();
@@ -76,6 +82,15 @@ class TimingWheel {
     if (end > now_) {
       now_ = end;
       admit_far();
+    }
+  }
+
+  // Announces those before `end` that are in the wheel, all at once.
+  template <class Announce>
+  void announce_until(std::int64_t end, Announce&& announce) const {
+    const std::int64_t reach = std::min(end, now_ + kSlots);
+    for (std::int64_t tick = next_near(now_, reach); tick < reach; tick = next_near(tick + 1, reach)) {
+      events_.announce(slot_of(tick), announce);
     }
   }
 
