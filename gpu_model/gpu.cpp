@@ -6,6 +6,7 @@
 
 #include "gpu_model/gpu_values.h"
 #include "sim/error.h"
+#include "sim/prefetch.h"
 
 namespace weft {
 
@@ -16,8 +17,8 @@ constexpr double kRequestShare = 0.4;
 
 // To the host's own caches.
 void prefetch_two_lines(const void* state) {
-  __builtin_prefetch(state, 1);
-  __builtin_prefetch(static_cast<const std::byte*>(state) + 64, 1);
+  prefetch_line(state);
+  prefetch_line(static_cast<const std::byte*>(state) + 64);
 }
 
 SubCycle hit_latency(const GpuSpec& spec) { return cycles(std::int64_t{spec.l2.hit_latency_cycles}); }
@@ -118,7 +119,11 @@ void Gpu::advance(Time until) {
     const bool crosses = virtual_channel(packet.kind) == VirtualChannel::request && !in_sram(packet.line);
     const SubCycle crossing = crosses ? request_latency_ : 0;
     push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
-         GpuEvent{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(bundle), .agent = keep(packet)});
+         GpuEvent{.kind = EventKind::ingress,
+                  .lines = static_cast<std::uint8_t>(crosses ? packet.payload / kLineBytes : 0),
+                  .gpu = static_cast<std::uint16_t>(bundle),
+                  .line = packet.line,
+                  .agent = keep(packet)});
   });
   const std::int64_t end = tick_at_or_after(clock_.to_subcycles(until));
   if (id_.value < HbmOverTime::kMostGpus || power_) {
@@ -146,7 +151,8 @@ void Gpu::announce(const GpuEvent& event) const {
       l2_.prefetch(event.line, event.lines);
       break;
     case EventKind::ingress:
-      __builtin_prefetch(&packets_[event.agent]);
+      prefetch_line(&packets_[event.agent]);
+      l2_.prefetch(event.line, event.lines);
       return;
     case EventKind::response:
     case EventKind::l1_fill:

@@ -23,6 +23,7 @@
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/slot_calendar.h"
 #include "gpu_model/work_ahead.h"
+#include "sim/prefetch.h"
 
 namespace weft {
 
@@ -49,10 +50,10 @@ class Hbm {
   // come in ascending `now`; an earlier one counts as of the slot of the one before.
   Read read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now, bool communication = false);
   void prefetch(std::uint32_t channel, std::uint32_t line) const {
-    __builtin_prefetch(&banks_[bank_of(channel, row_of(line))], 1);
+    prefetch_line(&banks_[bank_of(channel, row_of(line))]);
     const auto* at = reinterpret_cast<const std::byte*>(&channels_[channel]);
-    __builtin_prefetch(at, 1);
-    __builtin_prefetch(at + 64, 1);
+    prefetch_line(at);
+    prefetch_line(at + 64);
   }
   // Queues a write of `sectors`; full batches are drained.
   void write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now,

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sim/error.h"
+#include "sim/prefetch.h"
 
 namespace weft {
 
@@ -91,7 +92,7 @@ void Router::advance(Time until) {
   };
   const std::int64_t end = (until.count() + kTick.count() - 1) >> kTickShift;
   wheel_.announce_until(end, [this](Event event) {
-    if ((event & kServe) == 0) __builtin_prefetch(&slots_[event]);
+    if ((event & kServe) == 0) prefetch_line(&slots_[event]);
   });
   wheel_.run_until(end, handle);
 }

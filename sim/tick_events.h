@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/prefetch.h"
+
 namespace weft {
 
 // In place of a function that prefetches what an event will touch: none does.
@@ -60,7 +62,7 @@ class ManyTickEvents {
   }
 
   // Hints to the host's own caches that the tick will be taken soon.
-  void prefetch(std::size_t tick) const { __builtin_prefetch(&pool_[last_[tick]]); }
+  void prefetch(std::size_t tick) const { prefetch_line(&pool_[last_[tick]]); }
 
   // Announces all that a tick has; returns how many.
   template <class Announce>
