@@ -15,12 +15,6 @@ namespace {
 // data. Measured sums do not tell the two apart; a model choice that only shifts waiting between them.
 constexpr double kRequestShare = 0.4;
 
-// To the host's own caches.
-void prefetch_two_lines(const void* state) {
-  prefetch_line(state);
-  prefetch_line(static_cast<const std::byte*>(state) + 64);
-}
-
 SubCycle hit_latency(const GpuSpec& spec) { return cycles(std::int64_t{spec.l2.hit_latency_cycles}); }
 }  // namespace
 
@@ -126,6 +120,7 @@ void Gpu::advance(Time until) {
                   .agent = keep(packet)});
   });
   const std::int64_t end = tick_at_or_after(clock_.to_subcycles(until));
+  if (among_many()) wheel_.announce_until(end, [this](const GpuEvent& event) { announce(event); });
   if (id_.value < HbmOverTime::kMostGpus || power_) {
     for (std::int64_t tick = wheel_.next(); tick < end; tick = wheel_.next()) {
       if (tick >= binned_.end) next_bin(tick);
@@ -137,8 +132,7 @@ void Gpu::advance(Time until) {
 }
 
 void Gpu::run_events(std::int64_t end) {
-  wheel_.run_until(
-      end, [this](const GpuEvent& event) { handle(event); }, [this](const GpuEvent& event) { announce(event); });
+  wheel_.run_until(end, [this](const GpuEvent& event) { handle(event); });
 }
 
 void Gpu::announce(const GpuEvent& event) const {
@@ -153,16 +147,13 @@ void Gpu::announce(const GpuEvent& event) const {
     case EventKind::ingress:
       prefetch_line(&packets_[event.agent]);
       l2_.prefetch(event.line, event.lines);
-      return;
-    case EventKind::response:
-    case EventKind::l1_fill:
-    case EventKind::computed:
+      break;
+    case EventKind::egress_reply:
+      prefetch_line(&packets_[event.agent]);
       break;
     default:
-      return;
+      break;
   }
-  prefetch_two_lines(&agents_[event.agent]);
-  prefetch_two_lines(&units_[event.gpu]);
 }
 
 void Gpu::handle(const GpuEvent& event) {

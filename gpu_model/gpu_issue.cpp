@@ -202,6 +202,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
       leaves = translated(unit, event.line + count - 1, leaves);
     }
   }
+  if (among_many()) announce(event);
   push(leaves + crossing, event);
 }
 

@@ -49,12 +49,7 @@ class Hbm {
   // Reads `sectors` of the channel's line `line`, and of those behind it in the same row, at `now`. A channel's calls
   // come in ascending `now`; an earlier one counts as of the slot of the one before.
   Read read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now, bool communication = false);
-  void prefetch(std::uint32_t channel, std::uint32_t line) const {
-    prefetch_line(&banks_[bank_of(channel, row_of(line))]);
-    const auto* at = reinterpret_cast<const std::byte*>(&channels_[channel]);
-    prefetch_line(at);
-    prefetch_line(at + 64);
-  }
+  void prefetch(std::uint32_t channel) const { prefetch_line(&channels_[channel]); }  // for accepts_from()
   // Queues a write of `sectors`; full batches are drained.
   void write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now,
              bool communication = false);

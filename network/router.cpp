@@ -91,9 +91,11 @@ void Router::advance(Time until) {
     serve(output);
   };
   const std::int64_t end = (until.count() + kTick.count() - 1) >> kTickShift;
-  wheel_.announce_until(end, [this](Event event) {
-    if ((event & kServe) == 0) prefetch_line(&slots_[event]);
-  });
+  if (among_many()) {
+    wheel_.announce_until(end, [this](Event event) {
+      if ((event & kServe) == 0) prefetch_line(&slots_[event]);
+    });
+  }
   wheel_.run_until(end, handle);
 }
 

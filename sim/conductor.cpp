@@ -105,7 +105,10 @@ std::uint32_t Conductor::number_of(const Chip& chip) const {
 
 void Conductor::begin() {
   WEFT_CHECK(!chips_.empty(), "an engine needs a chip");
-  for (const auto& entry : chips_) own_.push_back(entry->chip->next_activity());
+  for (const auto& entry : chips_) {
+    entry->chip->meet(chips_.size());
+    own_.push_back(entry->chip->next_activity());
+  }
   inbox_.assign(chips_.size(), Time::max());
   block_due_.assign((chips_.size() + kBlock - 1) / kBlock, Time::max());
   for (std::uint32_t i = 0; i < own_.size(); ++i) expect(i, own_[i]);

@@ -24,6 +24,16 @@ class Chip {
   // A time before which it sends nothing unless it receives something; at least `now`. While all chips are silent they
   // advance in one long window. Time::max() for a chip that only ever reacts.
   [[nodiscard]] virtual Time silent_until(Time now) const { return now; }
+  // Before the first window: so many chips take turns.
+  void meet(std::size_t chips) { among_many_ = chips >= kMany; }
+
+ protected:
+  // What a chip touches will not be in the host's caches when its turn comes: it is worth the while to prefetch it.
+  [[nodiscard]] bool among_many() const { return among_many_; }
+
+ private:
+  static constexpr std::size_t kMany = 64;
+  bool among_many_ = false;
 };
 
 struct EngineSpec {

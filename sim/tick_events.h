@@ -12,12 +12,6 @@
 
 namespace weft {
 
-// In place of a function that prefetches what an event will touch: none does.
-struct Unannounced {
-  template <class Event>
-  void operator()(const Event&) const {}
-};
-
 // Many a tick: a list of them.
 template <class Event, std::int64_t kSlots>
 class ManyTickEvents {
@@ -64,14 +58,13 @@ class ManyTickEvents {
   // Hints to the host's own caches that the tick will be taken soon.
   void prefetch(std::size_t tick) const { prefetch_line(&pool_[last_[tick]]); }
 
-  // Announces all that a tick has; returns how many.
+  // Shows all that a tick has.
   template <class Announce>
-  std::size_t announce(std::size_t tick, Announce& announce) const {
+  void announce(std::size_t tick, Announce& announce) const {
     const std::uint32_t last = last_[tick];
-    std::size_t count = 1;
-    for (std::uint32_t at = pool_[last].next;; at = pool_[at].next, ++count) {
+    for (std::uint32_t at = pool_[last].next;; at = pool_[at].next) {
       announce(pool_[at].event);
-      if (at == last) return count;
+      if (at == last) return;
     }
   }
 
@@ -131,10 +124,13 @@ class FewTickEvents {
     }
   }
 
+  void prefetch(std::size_t tick) const {
+    if (crowded(tick)) others_.prefetch(tick);
+  }
   template <class Announce>
-  std::size_t announce(std::size_t tick, Announce& announce) const {
+  void announce(std::size_t tick, Announce& announce) const {
     announce(first_[tick]);
-    return crowded(tick) ? 1 + others_.announce(tick, announce) : 1;
+    if (crowded(tick)) others_.announce(tick, announce);
   }
 
  private:
