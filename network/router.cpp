@@ -93,7 +93,9 @@ void Router::advance(Time until) {
   const std::int64_t end = (until.count() + kTick.count() - 1) >> kTickShift;
   if (among_many()) {
     wheel_.announce_until(end, [this](Event event) {
-      if ((event & kServe) == 0) prefetch_line(&slots_[event]);
+      if ((event & kServe) != 0) return;
+      prefetch_line(&slots_[event].packet);
+      prefetch_line(&slots_[event].credit);
     });
   }
   wheel_.run_until(end, handle);

@@ -172,7 +172,12 @@ void Conductor::run_window(Time start) {
     inbox_[i] = Time::max();
     expect(i, own_[i]);
   }
-  for (const std::uint32_t i : awake_) {
+  for (std::size_t at = 0; at < awake_.size(); ++at) {
+    const std::uint32_t i = awake_[at];
+    // Wires of thousands of chips are far from the host's caches: they come while those of others are handed over.
+    if (at + kAhead < awake_.size()) {
+      for (const WireBase* wire : chips_[awake_[at + kAhead]]->used) wire->prefetch();
+    }
     for (WireBase* wire : chips_[i]->used) {
       Time& arrives = inbox_[wire->receiver()];
       arrives = earlier(arrives, wire->flip());

@@ -105,6 +105,7 @@ class Conductor {
   std::vector<Time> own_;    // by chip: its own next activity
   // By kBlock chips: the earliest of both, so that windows pass over thousands of sleeping chips.
   static constexpr std::uint32_t kBlock = 64;
+  static constexpr std::size_t kAhead = 4;
   std::vector<Time> block_due_;
   std::vector<std::uint32_t> awake_;
   std::vector<Active> active_;  // the same

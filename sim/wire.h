@@ -4,10 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "sim/prefetch.h"
 #include "sim/units.h"
 
 namespace weft {
@@ -35,6 +37,12 @@ class WireBase {
   // Between windows, by the engine: hands over what was sent. Returns the earliest arrival not read yet, or
   // Time::max().
   virtual Time flip() = 0;
+
+  // To the host's own caches, for a flip().
+  void prefetch() const {
+    prefetch_line(this);
+    prefetch_line(reinterpret_cast<const std::byte*>(this) + 64);
+  }
 
   // The receiver reads this wire when `inbox` names `slot`.
   void announce_to(Inbox& inbox, std::uint32_t slot) {
