@@ -111,6 +111,14 @@ class Hbm {
     const std::uint32_t spread = row ^ (row >> 5);
     return std::size_t{channel} * banks_per_channel_ + spread - quotient(spread, banks_inverse_) * banks_per_channel_;
   }
+  // Until the next one: it may move them.
+  [[nodiscard]] Bank& bank_at(std::size_t index) {
+    std::uint32_t& place = bank_places_[index];
+    if (place == 0) [[unlikely]]
+      place = add_bank();
+    return banks_[place - 1];
+  }
+  std::uint32_t add_bank();
   [[nodiscard]] std::uint32_t row_of(std::uint32_t line) const { return quotient(line, row_inverse_); }
   // Divided by a number whose inverse() is given: a division takes the host longer than all else here.
   static std::uint32_t quotient(std::uint32_t n, std::uint64_t inverse) {
@@ -151,7 +159,8 @@ class Hbm {
   std::uint64_t banks_inverse_;  // of banks_per_channel_
   std::vector<Channel> channels_;
   std::vector<WriteQueue> queues_;  // by channel, from the first write on: where all stays in the L2 there is none
-  std::vector<Bank> banks_;
+  std::vector<std::uint32_t> bank_places_;  // by channel and bank: in banks_, plus one; 0: it had no access yet
+  std::vector<Bank> banks_;                 // a GPU of thousands comes to few of them
   HbmStatistics statistics_;
 };
 
