@@ -174,7 +174,7 @@ void Gpu::handle(const GpuEvent& event) {
     case EventKind::load_at_sram:
       if (work_.values != nullptr) work_.values->loaded(event.agent, event.line, event.lines);
       push(access_sram(event.lines) + sram_latency_,
-           GpuEvent{.kind = EventKind::response, .lines = event.lines, .gpu = event.gpu, .agent = event.agent});
+           GpuEvent{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
       return;
     case EventKind::store_at_sram:
       if (work_.values != nullptr) work_.values->stored(event.agent, event.line, event.lines);

@@ -17,18 +17,32 @@ namespace weft {
 // The wires that have something for a chip, by the slots it gave them.
 class Inbox {
  public:
-  void announce(std::uint32_t slot) { ready_.push_back(slot); }
+  void announce(std::uint32_t slot, const void* wire, const void* messages) {
+    ready_.push_back({slot, wire, messages});
+  }
   // Calls `handle(slot)` for each, ascending, and forgets them.
   template <class Handler>
   void drain(Handler&& handle) {
     if (ready_.empty()) return;
+    for (const Ready& ready : ready_) {  // of thousands of chips, each finds them far from the host's caches
+      prefetch_line(ready.wire);
+      for (std::size_t line = 0; line < 4; ++line) {
+        prefetch_line(static_cast<const std::byte*>(ready.messages) + 64 * line);
+      }
+    }
     if (!std::is_sorted(ready_.begin(), ready_.end())) std::sort(ready_.begin(), ready_.end());
-    for (const std::uint32_t slot : ready_) handle(slot);
+    for (const Ready& ready : ready_) handle(ready.slot);
     ready_.clear();
   }
 
  private:
-  std::vector<std::uint32_t> ready_;
+  struct Ready {
+    std::uint32_t slot;
+    const void* wire;  // its receiver's part
+    const void* messages;
+    bool operator<(const Ready& other) const { return slot < other.slot; }
+  };
+  std::vector<Ready> ready_;
 };
 
 class WireBase {
@@ -60,8 +74,8 @@ class WireBase {
   void note_use() {
     if (used_ != nullptr) used_->push_back(this);
   }
-  void announce() const {
-    if (inbox_ != nullptr) inbox_->announce(slot_);
+  void announce(const void* receivers_part, const void* messages) const {
+    if (inbox_ != nullptr) inbox_->announce(slot_, receivers_part, messages);
   }
 
  private:
@@ -99,7 +113,7 @@ class Wire final : public WireBase {
     earliest_ = earlier(earliest_, std::exchange(earliest_sent_, Time::max()));
     if (arrived_.empty()) {
       std::swap(arrived_, sent_);
-      announce();
+      announce(&arrived_, arrived_.data());
     } else {
       arrived_.insert(arrived_.end(), sent_.begin(), sent_.end());
       sent_.clear();
