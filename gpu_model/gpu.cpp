@@ -6,6 +6,7 @@
 
 #include "gpu_model/gpu_values.h"
 #include "sim/error.h"
+#include "sim/prefetch.h"
 
 namespace weft {
 
@@ -13,12 +14,6 @@ namespace {
 // Of an L2 hit's latency, the share of the way there: the request crosses the crossbar, the answer crosses it with the
 // data. Measured sums do not tell the two apart; a model choice that only shifts waiting between them.
 constexpr double kRequestShare = 0.4;
-
-// To the host's own caches.
-void prefetch_two_lines(const void* state) {
-  __builtin_prefetch(state, 1);
-  __builtin_prefetch(static_cast<const std::byte*>(state) + 64, 1);
-}
 
 SubCycle hit_latency(const GpuSpec& spec) { return cycles(std::int64_t{spec.l2.hit_latency_cycles}); }
 }  // namespace
@@ -118,9 +113,14 @@ void Gpu::advance(Time until) {
     const bool crosses = virtual_channel(packet.kind) == VirtualChannel::request && !in_sram(packet.line);
     const SubCycle crossing = crosses ? request_latency_ : 0;
     push(std::max(clock_.to_subcycles(packet.when), now()) + crossing,
-         GpuEvent{.kind = EventKind::ingress, .gpu = static_cast<std::uint16_t>(bundle), .agent = keep(packet)});
+         GpuEvent{.kind = EventKind::ingress,
+                  .lines = static_cast<std::uint8_t>(crosses ? packet.payload / kLineBytes : 0),
+                  .gpu = static_cast<std::uint16_t>(bundle),
+                  .line = packet.line,
+                  .agent = keep(packet)});
   });
   const std::int64_t end = tick_at_or_after(clock_.to_subcycles(until));
+  if (among_many()) wheel_.announce_until(end, [this](const GpuEvent& event) { announce(event); });
   if (id_.value < HbmOverTime::kMostGpus || power_) {
     for (std::int64_t tick = wheel_.next(); tick < end; tick = wheel_.next()) {
       if (tick >= binned_.end) next_bin(tick);
@@ -132,8 +132,7 @@ void Gpu::advance(Time until) {
 }
 
 void Gpu::run_events(std::int64_t end) {
-  wheel_.run_until(
-      end, [this](const GpuEvent& event) { handle(event); }, [this](const GpuEvent& event) { announce(event); });
+  wheel_.run_until(end, [this](const GpuEvent& event) { handle(event); });
 }
 
 void Gpu::announce(const GpuEvent& event) const {
@@ -146,17 +145,15 @@ void Gpu::announce(const GpuEvent& event) const {
       l2_.prefetch(event.line, event.lines);
       break;
     case EventKind::ingress:
-      __builtin_prefetch(&packets_[event.agent]);
-      return;
-    case EventKind::response:
-    case EventKind::l1_fill:
-    case EventKind::computed:
+      prefetch_line(&packets_[event.agent]);
+      l2_.prefetch(event.line, event.lines);
+      break;
+    case EventKind::egress_reply:
+      prefetch_line(&packets_[event.agent]);
       break;
     default:
-      return;
+      break;
   }
-  prefetch_two_lines(&agents_[event.agent]);
-  prefetch_two_lines(&units_[event.gpu]);
 }
 
 void Gpu::handle(const GpuEvent& event) {
@@ -177,7 +174,7 @@ void Gpu::handle(const GpuEvent& event) {
     case EventKind::load_at_sram:
       if (work_.values != nullptr) work_.values->loaded(event.agent, event.line, event.lines);
       push(access_sram(event.lines) + sram_latency_,
-           GpuEvent{.kind = EventKind::response, .lines = event.lines, .gpu = event.gpu, .agent = event.agent});
+           GpuEvent{.kind = EventKind::response, .lines = event.lines, .agent = event.agent});
       return;
     case EventKind::store_at_sram:
       if (work_.values != nullptr) work_.values->stored(event.agent, event.line, event.lines);

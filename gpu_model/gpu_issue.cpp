@@ -111,10 +111,8 @@ void Gpu::load_lines(std::uint32_t index, std::uint32_t count) {
     const SubCycle looked_up = std::max(unit.l1_free, now()) + l1_line_time_ * (to - from - 1);
     unit.l1_free = looked_up + l1_line_time_;
     if (found == L1Tags::Access::hit) {
-      push(looked_up + l1_latency_, GpuEvent{.kind = EventKind::response,
-                                             .lines = static_cast<std::uint8_t>(to - from),
-                                             .gpu = static_cast<std::uint16_t>(agent.unit),
-                                             .agent = index});
+      push(looked_up + l1_latency_,
+           GpuEvent{.kind = EventKind::response, .lines = static_cast<std::uint8_t>(to - from), .agent = index});
     } else if (found == L1Tags::Access::miss) {
       issue(index, agent.load, from, to - from, true);
     } else {
@@ -156,7 +154,6 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
   Unit& unit = units_[unit_index];
   GpuEvent event{.kind = is_load ? EventKind::load_at_l2 : EventKind::store_at_l2,
                  .lines = static_cast<std::uint8_t>(count),
-                 .gpu = static_cast<std::uint16_t>(unit_index),
                  .line = stream.first + line,
                  .agent = index};
   if (is_load) event.set_copies(stream.copies);
@@ -202,6 +199,7 @@ void Gpu::issue(std::uint32_t index, const LineStream& stream, std::uint32_t lin
       leaves = translated(unit, event.line + count - 1, leaves);
     }
   }
+  if (among_many()) announce(event);
   push(leaves + crossing, event);
 }
 

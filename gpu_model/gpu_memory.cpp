@@ -59,8 +59,7 @@ void Gpu::respond(const GpuEvent& event, const L2Cache::Access& access, EventKin
   }
   unit.in_free = std::max(unit.in_free + port_time, comes);
   book(kernel.op, access, event.lines, unit.in_free);
-  push(unit.in_free,
-       GpuEvent{.kind = kind, .lines = event.lines, .gpu = event.gpu, .line = event.line, .agent = event.agent});
+  push(unit.in_free, GpuEvent{.kind = kind, .lines = event.lines, .line = event.line, .agent = event.agent});
 }
 
 // One port of the endpoint engine's memory, for reads and writes; the time at which it is through.

@@ -50,8 +50,7 @@ void Gpu::start_rounds(std::uint32_t unit_index) {
     if (power_) power_->note(*this, agent, through - std::max(next->since, agent.pipe_until));
     agent.pipe_time += through - std::max(next->since, agent.pipe_until);
     agent.pipe_until = through;
-    push(through,
-         GpuEvent{.kind = EventKind::computed, .gpu = static_cast<std::uint16_t>(unit_index), .agent = next->agent});
+    push(through, GpuEvent{.kind = EventKind::computed, .agent = next->agent});
     unit.scheduled = std::min(unit.scheduled, through);
     round_ready(next->agent, booked.free);
   }

@@ -51,8 +51,8 @@ inline constexpr std::uint32_t kGroup = 4;
 struct GpuEvent {
   EventKind kind = EventKind::resume;
   std::uint8_t lines = 1;
-  std::uint16_t gpu = 0;    // or the link bundle; within the GPU the unit, for announce()
-  std::uint32_t line = 0;   // the first one, or a flag
+  std::uint16_t gpu = 0;    // or the link bundle
+  std::uint32_t line = 0;   // the first one, or a flag; of an ingress with `lines` only for announce()
   std::uint32_t agent = 0;  // or the op, or the place in packets_
   std::uint8_t first_sectors = 15;
   std::uint8_t last_sectors = 15;

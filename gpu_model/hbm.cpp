@@ -18,7 +18,7 @@ Hbm::Hbm(const HbmSpec& spec, Frequency clock)
       row_inverse_(inverse(spec.row_bytes / kLineBytes)),
       banks_inverse_(inverse(spec.banks)),
       channels_(spec.channels),
-      banks_(std::size_t{spec.channels} * spec.banks) {
+      bank_places_(std::size_t{spec.channels} * spec.banks) {
   WEFT_CHECK(spec.write_batch <= kMostBatchLines, "more writes in a batch than the queue holds");
   const ClockDomain domain(clock);
   const double bytes_per_cycle =
@@ -45,13 +45,20 @@ Hbm::Hbm(const HbmSpec& spec, Frequency clock)
 
 void Hbm::rest() {
   std::fill(channels_.begin(), channels_.end(), Channel{});
-  std::fill(banks_.begin(), banks_.end(), Bank{});
+  std::fill(bank_places_.begin(), bank_places_.end(), 0);
+  banks_.clear();
   // Channels refresh one after another, so that not all of the memory stops at once.
   for (std::size_t c = 0; c < channels_.size(); ++c) {
     channels_[c].next_refresh =
         refresh_interval_slots_ * static_cast<std::int64_t>(c + 1) / static_cast<std::int64_t>(channels_.size());
   }
   statistics_ = {};
+}
+
+std::uint32_t Hbm::add_bank() {
+  if (banks_.size() == banks_.capacity()) banks_.reserve(banks_.size() + banks_.size() / 4 + 64);  // no twice as many
+  banks_.emplace_back();
+  return static_cast<std::uint32_t>(banks_.size());
 }
 
 // Lets the bus calendar begin at the slot, and puts the refreshes in that come into its window.
@@ -91,7 +98,7 @@ Hbm::Read Hbm::read(std::uint32_t channel, std::uint32_t line, std::uint32_t sec
                     bool communication) {
   const std::uint32_t row = row_of(line);
   Channel& at = channels_[channel];
-  Bank& bank = banks_[bank_of(channel, row)];
+  Bank& bank = bank_at(bank_of(channel, row));
   const BusTime arrival = bus_time(now);
   const std::int64_t first = slot_at_or_after(arrival);
   advance(at, first);
@@ -172,7 +179,7 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
     const std::uint64_t bit = std::uint64_t{1} << (index & 63);
     if ((banks & bit) != 0) continue;
     banks |= bit;
-    Bank& bank = banks_[index];
+    Bank& bank = bank_at(index);
     if (bank.row == queue.rows[entry]) {
       ++statistics_.row_hits;
     } else {
@@ -199,7 +206,7 @@ void Hbm::drain(std::uint32_t channel, BusTime now) {
   if (turned) at.bus.reopen(tail, tail + turnaround_slots_);
   for (std::uint32_t i = 0; i < rows; ++i) {
     const std::uint32_t entry = batch[i].entry;
-    Bank& bank = banks_[bank_of(channel, queue.rows[entry])];
+    Bank& bank = bank_at(bank_of(channel, queue.rows[entry]));
     const std::int64_t last = at.bus.take(std::max(start, batch[i].ready), queue.sectors[entry]);
     bank.closes = std::max(bank.closes, ((last + 1) << kSlotShift) + write_recovery_);
   }

@@ -23,6 +23,7 @@
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/slot_calendar.h"
 #include "gpu_model/work_ahead.h"
+#include "sim/prefetch.h"
 
 namespace weft {
 
@@ -48,12 +49,7 @@ class Hbm {
   // Reads `sectors` of the channel's line `line`, and of those behind it in the same row, at `now`. A channel's calls
   // come in ascending `now`; an earlier one counts as of the slot of the one before.
   Read read(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now, bool communication = false);
-  void prefetch(std::uint32_t channel, std::uint32_t line) const {
-    __builtin_prefetch(&banks_[bank_of(channel, row_of(line))], 1);
-    const auto* at = reinterpret_cast<const std::byte*>(&channels_[channel]);
-    __builtin_prefetch(at, 1);
-    __builtin_prefetch(at + 64, 1);
-  }
+  void prefetch(std::uint32_t channel) const { prefetch_line(&channels_[channel]); }  // for accepts_from()
   // Queues a write of `sectors`; full batches are drained.
   void write(std::uint32_t channel, std::uint32_t line, std::uint32_t sectors, SubCycle now,
              bool communication = false);
@@ -115,6 +111,14 @@ class Hbm {
     const std::uint32_t spread = row ^ (row >> 5);
     return std::size_t{channel} * banks_per_channel_ + spread - quotient(spread, banks_inverse_) * banks_per_channel_;
   }
+  // Until the next one: it may move them.
+  [[nodiscard]] Bank& bank_at(std::size_t index) {
+    std::uint32_t& place = bank_places_[index];
+    if (place == 0) [[unlikely]]
+      place = add_bank();
+    return banks_[place - 1];
+  }
+  std::uint32_t add_bank();
   [[nodiscard]] std::uint32_t row_of(std::uint32_t line) const { return quotient(line, row_inverse_); }
   // Divided by a number whose inverse() is given: a division takes the host longer than all else here.
   static std::uint32_t quotient(std::uint32_t n, std::uint64_t inverse) {
@@ -155,7 +159,8 @@ class Hbm {
   std::uint64_t banks_inverse_;  // of banks_per_channel_
   std::vector<Channel> channels_;
   std::vector<WriteQueue> queues_;  // by channel, from the first write on: where all stays in the L2 there is none
-  std::vector<Bank> banks_;
+  std::vector<std::uint32_t> bank_places_;  // by channel and bank: in banks_, plus one; 0: it had no access yet
+  std::vector<Bank> banks_;                 // a GPU of thousands comes to few of them
   HbmStatistics statistics_;
 };
 

@@ -88,7 +88,9 @@ void L2Cache::prefetch(LineAddress first, std::uint32_t count) const {
     const Place at = place(first + done);
     const std::uint32_t lines = std::min(count - done, kChunkLines - at.line % kChunkLines);
     tags_.prefetch(at.slice, at.line);
-    hbm_.prefetch(channel_of(at), channel_line(at));
+    hbm_.prefetch(channel_of(at));
+    prefetch_line(&slices_[at.slice]);
+    prefetch_line(&fills_[at.slice * kFillEntries + (at.line >> kChunkShift) % kFillEntries]);
     done += lines;
   }
 }

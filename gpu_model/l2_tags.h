@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "sim/huge_pages.h"
+#include "sim/prefetch.h"
 
 namespace weft {
 
@@ -104,7 +105,7 @@ class L2Tags {
   // Hints to the host's own caches that lines of a chunk will be touched soon.
   void prefetch(std::uint32_t slice, std::uint32_t line) const {
     const auto* group = reinterpret_cast<const std::byte*>(&groups_of_sets_[address(slice, line).group]);
-    for (std::size_t at = 0; at < sizeof(Group); at += 64) __builtin_prefetch(group + at, 1);
+    for (std::size_t at = 0; at < sizeof(Group); at += 64) prefetch_line(group + at);
   }
 
   // Whether a good part of the cache has been in use: the tags have a quarter of all sets or more.

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sim/error.h"
+#include "sim/prefetch.h"
 
 namespace weft {
 
@@ -89,7 +90,15 @@ void Router::advance(Time until) {
     outputs_[output].serve_at = -1;
     serve(output);
   };
-  wheel_.run_until((until.count() + kTick.count() - 1) >> kTickShift, handle);
+  const std::int64_t end = (until.count() + kTick.count() - 1) >> kTickShift;
+  if (among_many()) {
+    wheel_.announce_until(end, [this](Event event) {
+      if ((event & kServe) != 0) return;
+      prefetch_line(&slots_[event].packet);
+      prefetch_line(&slots_[event].credit);
+    });
+  }
+  wheel_.run_until(end, handle);
 }
 
 void Router::receive_credits(std::uint32_t port) {

@@ -149,10 +149,9 @@ void Router::transmit(Output& out, std::uint32_t index, std::uint32_t queue, Tim
   credits_[slot.credit].take();
   const Queue& in = queues_[queue];
   if (in.credits != nullptr) [[likely]] {
-    in.credits->send(in.place).when += start;
+    in.credits->send(in.place, in.place.when + start);
   }
-  Packet& sent = out.wires->packets.send(slot.packet);
-  sent.when = start + takes.first + out.latency;
+  Packet& sent = out.wires->packets.send(slot.packet, start + takes.first + out.latency);
   sent.lane = out.lane;
   sent.vc_class = static_cast<std::uint8_t>(vc_of(slot.credit) / kVirtualChannels);
   free_slot(index);

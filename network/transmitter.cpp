@@ -47,32 +47,18 @@ Time Transmitter::transmit(std::uint32_t index, const Packet& packet, Time ready
   const Time start = take_lane(lane, channel, ready, credits.next(credit_times_), takes.time);
   credits.take();
   lane.statistics.count(start, takes, packet.payload, out_->load.get());
-  Packet& sent = out_->packets.send(packet);
-  sent.when = start + (passes_on_ ? takes.first : takes.time) + timing.spec().latency;
-  sent.vc_class = 0;
+  const Time arrival = start + (passes_on_ ? takes.first : takes.time) + timing.spec().latency;
+  out_->packets.send(packet, arrival).vc_class = 0;
   return start;
-}
-
-void Transmitter::enqueue(Lane& lane, Queue& queue, const Waiting& waiting) {
-  std::uint32_t place = free_;
-  if (place == kNone) {
-    place = static_cast<std::uint32_t>(pool_.size());
-    pool_.push_back(waiting);
-  } else {
-    free_ = pool_[place].next;
-    pool_[place] = waiting;
-  }
-  (queue.head == kNone ? queue.head : pool_[queue.tail].next) = place;
-  queue.tail = place;
-  ++waiting_;
-  lane.statistics.queue_high_water = std::max(lane.statistics.queue_high_water, ++lane.queued);
 }
 
 bool Transmitter::submit(const Packet& packet, Time ready, std::uint32_t held_by, Time& start) {
   Lane& lane = lanes_[packet.lane];
   const auto channel = static_cast<std::size_t>(virtual_channel(packet.kind));
-  if (lane.credits[channel].count() == 0 || lane.queue[channel].head != kNone) {
-    enqueue(lane, lane.queue[channel], {packet, ready, held_by, kNone});
+  if (lane.credits[channel].count() == 0 || !lane.queue[channel].empty()) {
+    lane.queue[channel].push({packet, ready, held_by});
+    ++waiting_;
+    lane.statistics.queue_high_water = std::max(lane.statistics.queue_high_water, ++lane.queued);
     return false;
   }
   start = transmit(packet.lane, packet, ready);
@@ -87,12 +73,8 @@ void Transmitter::receive_credit(const Credit& credit, std::vector<Departure>& d
   WEFT_CHECK(credits.count() < limit, "more credits came back than were given");
   credits.put(credit.when, limit, credit_times_);
   Queue& queue = lane.queue[channel];
-  if (queue.head == kNone) return;
-  const std::uint32_t place = queue.head;
-  const Waiting waiting = pool_[place];
-  queue.head = waiting.next;
-  pool_[place].next = free_;
-  free_ = place;
+  if (queue.empty()) return;
+  const Waiting& waiting = queue.pop();
   --waiting_;
   --lane.queued;
   departures.push_back({waiting.packet, waiting.held_by, transmit(credit.lane, waiting.packet, waiting.ready)});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -42,20 +43,31 @@ class Transmitter {
   [[nodiscard]] std::size_t waiting() const { return waiting_; }
   // Whether the first packet of a lane and virtual channel waits for a credit.
   [[nodiscard]] bool waits(std::uint32_t lane, VirtualChannel channel) const {
-    return lanes_[lane].queue[static_cast<std::size_t>(channel)].head != kNone;
+    return !lanes_[lane].queue[static_cast<std::size_t>(channel)].empty();
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
   struct Waiting {
     Packet packet;
     Time ready;
     std::uint32_t held_by;
-    std::uint32_t next;
   };
-  struct Queue {
-    std::uint32_t head = kNone;
-    std::uint32_t tail = kNone;
+  // Side by side in their order: the host has the next one in its caches before it is asked for.
+  class Queue {
+   public:
+    [[nodiscard]] bool empty() const { return first_ == packets_.size(); }
+    void push(const Waiting& waiting) {
+      if (2 * first_ >= packets_.size()) {  // half of them are gone, or all
+        packets_.erase(packets_.begin(), packets_.begin() + static_cast<std::ptrdiff_t>(first_));
+        first_ = 0;
+      }
+      packets_.push_back(waiting);
+    }
+    [[nodiscard]] const Waiting& pop() { return packets_[first_++]; }
+
+   private:
+    std::vector<Waiting> packets_;
+    std::size_t first_ = 0;
   };
   // The lane is idle while a packet waits for a credit that is announced but has not come: packets of the other virtual
   // channel go first.
@@ -74,15 +86,12 @@ class Transmitter {
 
   Time transmit(std::uint32_t lane, const Packet& packet, Time ready);
   static Time take_lane(Lane& lane, std::size_t channel, Time ready, Time credit, Time duration);
-  void enqueue(Lane& lane, Queue& queue, const Waiting& waiting);
   [[nodiscard]] const LinkTiming& timing_of(std::uint32_t lane) const;
 
   std::shared_ptr<const LinkTiming> timing_;
   std::vector<Lane> lanes_;
   std::vector<std::shared_ptr<const LinkTiming>> lane_timing_;  // empty: all as timing_
   std::vector<Time> credit_times_;
-  std::vector<Waiting> pool_;
-  std::uint32_t free_ = kNone;
   std::uint32_t waiting_ = 0;
   bool passes_on_;
   LinkWires* out_;

@@ -23,9 +23,9 @@ class Conductor::Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  void advance(const std::vector<Chip*>& chips, Time until) {
+  void advance(const std::vector<Active>& chips, Time until) {
     if (helpers_.empty() || chips.size() < 2) {
-      for (Chip* chip : chips) chip->advance(until);
+      for (const Active& active : chips) active.advance(until);
       return;
     }
     chips_ = &chips;
@@ -48,14 +48,14 @@ class Conductor::Workers {
   }
   void work() {
     try {
-      for (std::size_t i = taken_++; i < chips_->size(); i = taken_++) (*chips_)[i]->advance(until_);
+      for (std::size_t i = taken_++; i < chips_->size(); i = taken_++) (*chips_)[i].advance(until_);
     } catch (...) {
       if (!failed_.exchange(true)) failure_ = std::current_exception();
     }
   }
 
   std::barrier<> gate_;
-  const std::vector<Chip*>* chips_ = nullptr;
+  const std::vector<Active>* chips_ = nullptr;
   Time until_;
   std::atomic<std::size_t> taken_{0};
   std::atomic<bool> stop_{false};
@@ -105,7 +105,10 @@ std::uint32_t Conductor::number_of(const Chip& chip) const {
 
 void Conductor::begin() {
   WEFT_CHECK(!chips_.empty(), "an engine needs a chip");
-  for (const auto& entry : chips_) own_.push_back(entry->chip->next_activity());
+  for (const auto& entry : chips_) {
+    entry->chip->meet(chips_.size());
+    own_.push_back(entry->chip->next_activity());
+  }
   inbox_.assign(chips_.size(), Time::max());
   block_due_.assign((chips_.size() + kBlock - 1) / kBlock, Time::max());
   for (std::uint32_t i = 0; i < own_.size(); ++i) expect(i, own_[i]);
@@ -153,7 +156,7 @@ void Conductor::wake_block(std::uint32_t block, Time end) {
       continue;
     }
     awake_.push_back(i);
-    active_.push_back(chips_[i]->chip);
+    active_.push_back({chips_[i]->chip, &own_[i]});
   }
 }
 
@@ -167,10 +170,14 @@ void Conductor::run_window(Time start) {
   workers_->advance(active_, end);
   for (const std::uint32_t i : awake_) {
     inbox_[i] = Time::max();
-    own_[i] = chips_[i]->chip->next_activity();
     expect(i, own_[i]);
   }
-  for (const std::uint32_t i : awake_) {
+  for (std::size_t at = 0; at < awake_.size(); ++at) {
+    const std::uint32_t i = awake_[at];
+    // Wires of thousands of chips are far from the host's caches: they come while those of others are handed over.
+    if (at + kAhead < awake_.size()) {
+      for (const WireBase* wire : chips_[awake_[at + kAhead]]->used) wire->prefetch();
+    }
     for (WireBase* wire : chips_[i]->used) {
       Time& arrives = inbox_[wire->receiver()];
       arrives = earlier(arrives, wire->flip());

@@ -24,6 +24,16 @@ class Chip {
   // A time before which it sends nothing unless it receives something; at least `now`. While all chips are silent they
   // advance in one long window. Time::max() for a chip that only ever reacts.
   [[nodiscard]] virtual Time silent_until(Time now) const { return now; }
+  // Before the first window: so many chips take turns.
+  void meet(std::size_t chips) { among_many_ = chips >= kMany; }
+
+ protected:
+  // What a chip touches will not be in the host's caches when its turn comes: it is worth the while to prefetch it.
+  [[nodiscard]] bool among_many() const { return among_many_; }
+
+ private:
+  static constexpr std::size_t kMany = 64;
+  bool among_many_ = false;
 };
 
 struct EngineSpec {
@@ -69,6 +79,15 @@ class Conductor {
 
  private:
   class Workers;
+  struct Active {
+    Chip* chip;
+    Time* own;  // its own next activity: asked for while what it touched is in the host's nearer caches
+
+    void advance(Time until) const {
+      chip->advance(until);
+      *own = chip->next_activity();
+    }
+  };
 
   [[nodiscard]] std::uint32_t number_of(const Chip& chip) const;
   void expect(std::uint32_t chip, Time when);
@@ -86,9 +105,10 @@ class Conductor {
   std::vector<Time> own_;    // by chip: its own next activity
   // By kBlock chips: the earliest of both, so that windows pass over thousands of sleeping chips.
   static constexpr std::uint32_t kBlock = 64;
+  static constexpr std::size_t kAhead = 4;
   std::vector<Time> block_due_;
   std::vector<std::uint32_t> awake_;
-  std::vector<Chip*> active_;
+  std::vector<Active> active_;  // the same
 };
 
 }  // namespace weft

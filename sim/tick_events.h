@@ -8,13 +8,9 @@
 #include <utility>
 #include <vector>
 
-namespace weft {
+#include "sim/prefetch.h"
 
-// In place of a function that prefetches what an event will touch: none does.
-struct Unannounced {
-  template <class Event>
-  void operator()(const Event&) const {}
-};
+namespace weft {
 
 // Many a tick: a list of them.
 template <class Event, std::int64_t kSlots>
@@ -54,46 +50,45 @@ class ManyTickEvents {
   }
   [[nodiscard]] Event take_one(std::uint32_t& at) {
     const Node node = pool_[at];
-    pool_[at].next = free_;
-    free_ = at;
+    free_.push_back(at);
     at = node.next;
     return node.event;
   }
 
-  // Announces all that a tick has; returns how many.
+  // Hints to the host's own caches that the tick will be taken soon.
+  void prefetch(std::size_t tick) const { prefetch_line(&pool_[last_[tick]]); }
+
+  // Shows all that a tick has.
   template <class Announce>
-  std::size_t announce(std::size_t tick, Announce& announce) const {
+  void announce(std::size_t tick, Announce& announce) const {
     const std::uint32_t last = last_[tick];
-    std::size_t count = 1;
-    for (std::uint32_t at = pool_[last].next;; at = pool_[at].next, ++count) {
+    for (std::uint32_t at = pool_[last].next;; at = pool_[at].next) {
       announce(pool_[at].event);
-      if (at == last) return count;
+      if (at == last) return;
     }
   }
 
  private:
-  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-
   struct Node {
     Event event;
-    std::uint32_t next;  // of its tick, the last one's is the first; or of the free ones
+    std::uint32_t next;  // of its tick, the last one's is the first
   };
 
   [[gnu::always_inline]] std::uint32_t node(const Event& event) {
-    if (free_ == kNone) [[unlikely]]
+    if (free_.empty()) [[unlikely]]
       more_nodes();
-    const std::uint32_t fresh = free_;
-    free_ = pool_[fresh].next;
+    const std::uint32_t fresh = free_.back();
+    free_.pop_back();
     pool_[fresh].event = event;
     return fresh;
   }
   [[gnu::noinline]] void more_nodes() {
-    free_ = static_cast<std::uint32_t>(pool_.size());
-    pool_.emplace_back().next = kNone;
+    free_.push_back(static_cast<std::uint32_t>(pool_.size()));
+    pool_.emplace_back();
   }
 
   std::vector<Node> pool_;
-  std::uint32_t free_ = kNone;
+  std::vector<std::uint32_t> free_;  // apart: a list through them would wait for each to come from the host's memory
   std::array<std::uint32_t, kSlots> last_{};  // of ticks that have events
 };
 
@@ -129,10 +124,13 @@ class FewTickEvents {
     }
   }
 
+  void prefetch(std::size_t tick) const {
+    if (crowded(tick)) others_.prefetch(tick);
+  }
   template <class Announce>
-  std::size_t announce(std::size_t tick, Announce& announce) const {
+  void announce(std::size_t tick, Announce& announce) const {
     announce(first_[tick]);
-    return crowded(tick) ? 1 + others_.announce(tick, announce) : 1;
+    if (crowded(tick)) others_.announce(tick, announce);
   }
 
  private:

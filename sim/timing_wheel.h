@@ -49,29 +49,17 @@ class TimingWheel {
     return near < reach ? near : far_.top().tick;  // what is far is further than all that is near
   }
 
-  // Handles all events before `end` in order, those that handlers push included, and moves now() to `end`. `announce`
-  // sees most events a few events earlier, to prefetch what their handlers will touch: state is larger than the host's
-  // nearer caches, and events lie all over it.
-  template <class Handler, class Announce>
-  void run_until(std::int64_t end, Handler&& handle, Announce&& announce) {
-    std::size_t announced = 0;  // and not handled
-    std::int64_t seen = now_;   // ticks before it
+  // Handles all events before `end` in order, those that handlers push included, and moves now() to `end`.
+  template <class Handler>
+  void run_until(std::int64_t end, Handler&& handle) {
     while (size_ != 0) {
       const std::int64_t reach = std::min(end, now_ + kSlots);
       const std::int64_t tick = end == reach ? next_near(now_, end) : next();
       if (tick >= end) break;
       now_ = tick;
       if (!far_.empty()) admit_far();
-      if constexpr (!std::is_same_v<std::remove_cvref_t<Announce>, Unannounced>) {
-        for (seen = next_near(std::max(seen, now_), reach); announced < kAhead && seen < reach;) {
-          announced += events_.announce(slot_of(seen), announce);
-          seen = next_near(seen + 1, reach);
-        }
-      }
       occupied_[slot_of(tick) / 64] &= ~(std::uint64_t{1} << (tick % 64));  // handlers may push into this very tick
-      const std::size_t handled = events_.take(slot_of(tick), handle);
-      size_ -= handled;
-      announced -= std::min(announced, handled);
+      size_ -= events_.take(slot_of(tick), handle);
     }
     if (end > now_) {
       now_ = end;
@@ -79,13 +67,15 @@ class TimingWheel {
     }
   }
 
-  template <class Handler>
-  void run_until(std::int64_t end, Handler&& handle) {
-    run_until(end, std::forward<Handler>(handle), Unannounced());
+  // Shows events before `end`, those near enough for the wheel, to who prefetches what their handlers will touch: of
+  // thousands of chips, each finds nothing of its state in the host's caches when its turn comes.
+  template <class Announce>
+  void announce_until(std::int64_t end, Announce&& announce) const {
+    for_ticks(end, [this](std::size_t tick) { events_.prefetch(tick); });
+    for_ticks(end, [&](std::size_t tick) { events_.announce(tick, announce); });
   }
 
  private:
-  static constexpr std::size_t kAhead = 8;  // events between an announcement and its handling, at least
   static constexpr std::size_t kWords = kSlots / 64;
 
   struct Far {
@@ -131,6 +121,14 @@ class TimingWheel {
       if (here != 0) return tick + std::countr_zero(here);
     }
     return end;
+  }
+
+  template <class Visit>
+  void for_ticks(std::int64_t end, Visit visit) const {
+    const std::int64_t reach = std::min(end, now_ + kSlots);
+    for (std::int64_t tick = next_near(now_, reach); tick < reach; tick = next_near(tick + 1, reach)) {
+      visit(slot_of(tick));
+    }
   }
 
   std::int64_t now_ = 0;

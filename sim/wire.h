@@ -4,9 +4,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "sim/prefetch.h"
 #include "sim/units.h"
 
 namespace weft {
@@ -14,18 +17,32 @@ namespace weft {
 // The wires that have something for a chip, by the slots it gave them.
 class Inbox {
  public:
-  void announce(std::uint32_t slot) { ready_.push_back(slot); }
+  void announce(std::uint32_t slot, const void* wire, const void* messages) {
+    ready_.push_back({slot, wire, messages});
+  }
   // Calls `handle(slot)` for each, ascending, and forgets them.
   template <class Handler>
   void drain(Handler&& handle) {
     if (ready_.empty()) return;
+    for (const Ready& ready : ready_) {  // of thousands of chips, each finds them far from the host's caches
+      prefetch_line(ready.wire);
+      for (std::size_t line = 0; line < 4; ++line) {
+        prefetch_line(static_cast<const std::byte*>(ready.messages) + 64 * line);
+      }
+    }
     if (!std::is_sorted(ready_.begin(), ready_.end())) std::sort(ready_.begin(), ready_.end());
-    for (const std::uint32_t slot : ready_) handle(slot);
+    for (const Ready& ready : ready_) handle(ready.slot);
     ready_.clear();
   }
 
  private:
-  std::vector<std::uint32_t> ready_;
+  struct Ready {
+    std::uint32_t slot;
+    const void* wire;  // its receiver's part
+    const void* messages;
+    bool operator<(const Ready& other) const { return slot < other.slot; }
+  };
+  std::vector<Ready> ready_;
 };
 
 class WireBase {
@@ -34,6 +51,12 @@ class WireBase {
   // Between windows, by the engine: hands over what was sent. Returns the earliest arrival not read yet, or
   // Time::max().
   virtual Time flip() = 0;
+
+  // To the host's own caches, for a flip().
+  void prefetch() const {
+    prefetch_line(this);
+    prefetch_line(reinterpret_cast<const std::byte*>(this) + 64);
+  }
 
   // The receiver reads this wire when `inbox` names `slot`.
   void announce_to(Inbox& inbox, std::uint32_t slot) {
@@ -51,8 +74,8 @@ class WireBase {
   void note_use() {
     if (used_ != nullptr) used_->push_back(this);
   }
-  void announce() const {
-    if (inbox_ != nullptr) inbox_->announce(slot_);
+  void announce(const void* receivers_part, const void* messages) const {
+    if (inbox_ != nullptr) inbox_->announce(slot_, receivers_part, messages);
   }
 
  private:
@@ -66,11 +89,16 @@ class WireBase {
 template <class Message>
 class Wire final : public WireBase {
  public:
-  // Returns what is on its way, for the sender to write to until it sends the next one.
-  Message& send(const Message& message) {
+  // Arrives at `when`, not at the message's own. Returns what is on its way, for the sender to write all else to until
+  // it sends the next one.
+  Message& send(const Message& message, Time when) {
     if (sent_.empty()) note_use();
-    return sent_.emplace_back(message);
+    Message& sent = sent_.emplace_back(message);
+    sent.when = when;
+    earliest_sent_ = earlier(earliest_sent_, when);
+    return sent;
   }
+  Message& send(const Message& message) { return send(message, message.when); }
 
   // By the receiver: all that has been handed over, in the order of sending; it empties the wire.
   template <class Handler>
@@ -82,10 +110,10 @@ class Wire final : public WireBase {
 
   Time flip() override {
     if (sent_.empty()) return earliest_;
-    for (const Message& message : sent_) earliest_ = earlier(earliest_, message.when);
+    earliest_ = earlier(earliest_, std::exchange(earliest_sent_, Time::max()));
     if (arrived_.empty()) {
       std::swap(arrived_, sent_);
-      announce();
+      announce(&arrived_, arrived_.data());
     } else {
       arrived_.insert(arrived_.end(), sent_.begin(), sent_.end());
       sent_.clear();
@@ -95,7 +123,9 @@ class Wire final : public WireBase {
 
  private:
   std::vector<Message> sent_;
-  std::vector<Message> arrived_;
+  Time earliest_sent_ = Time::max();
+  // A cache line of the host for each end: what the one touches is not the other's.
+  alignas(64) std::vector<Message> arrived_;
   Time earliest_ = Time::max();
 };
 
