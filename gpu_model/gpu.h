@@ -163,7 +163,8 @@ class Gpu final : public Chip {
   [[nodiscard]] std::int64_t streams_of(std::uint32_t slot) const;
   using ShortenedAgents = std::vector<std::pair<std::size_t, std::uint32_t>>;  // each by so many rounds
   ShortenedAgents leave_out_shared(std::uint32_t slot, double times);
-  [[nodiscard]] std::uint32_t most_lines_told(std::uint32_t slot) const;
+  void come_to_left_out(std::uint32_t slot);
+  [[nodiscard]] std::uint32_t lines_told(std::uint32_t slot) const;
   L2Cache::Touched tell_left_out(const ShortenedAgents& agents, std::uint32_t most_lines);
   L2Cache::Touched tell_left_out(const Agent& agent, const RoundsLeftOut& part, ToldLines& told);
   L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);

@@ -159,12 +159,25 @@ Gpu::ShortenedAgents Gpu::leave_out_shared(std::uint32_t slot, double times) {
     agent.rounds -= rounds;
     shortened.emplace_back(i, rounds);
   }
+  running_[slot].ends_told = false;
   return shortened;
 }
 
-// Of each stream, the lines that the L2 still holds when the last one has come.
-std::uint32_t Gpu::most_lines_told(std::uint32_t slot) const {
-  return static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
+// A block is where rounds were left out: what these would have left in the L2 is there last, not what came before.
+void Gpu::come_to_left_out(std::uint32_t slot) {
+  if (std::exchange(running_[slot].ends_told, true)) return;
+  ShortenedAgents shortened;
+  for (std::size_t i = 0; i < agents_.size(); ++i) {
+    const Agent& agent = agents_[i];
+    if (agent.finished || agent.kernel != slot || agent.rounds == agent.phase.rounds) continue;
+    shortened.emplace_back(i, agent.phase.rounds - agent.rounds);
+  }
+  tell_left_out(shortened, lines_told(slot));
+}
+
+// Of each stream, the lines that fill the L2 together.
+std::uint32_t Gpu::lines_told(std::uint32_t slot) const {
+  return static_cast<std::uint32_t>(spec_.l2.bytes / kLineBytes / streams_of(slot));
 }
 
 // The L2 is told of each of these agents so many rounds behind those it has, the last `most_lines` of each stream. All

@@ -148,6 +148,7 @@ struct RunningKernel {
   bool communication = false;
   bool on_units = true;  // its blocks take places on compute units
   bool timed = false;
+  bool ends_told = false;  // the L2 was told what was left out of blocks that run
   Executor executor = Executor::compute_units;
   // By number: those that are launched, and the pieces behind them that blocks of a persistent kernel take up.
   std::uint64_t blocks = 0;

@@ -145,8 +145,8 @@ void Gpu::leave_out_rounds() {
     std::uint64_t rounds = 0;
     for (const auto& [agent, by] : shortened) rounds += by;
     rounds_done_ += rounds;
-    const L2Cache::Touched moved = tell_left_out(shortened, together == 1 ? ~0U : most_lines_told(slot));
-    return rounds_->leave_out(rounds, together == 1 ? moved : rounds_->usual(static_cast<double>(together)), together);
+    tell_left_out(shortened, lines_told(slot));
+    return rounds_->leave_out(rounds, rounds_->usual(static_cast<double>(together)), together);
   });
   for (RoundRate& rate : round_rates_) rate.since -= rounds_->skipped().at;
 }

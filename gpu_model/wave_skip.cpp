@@ -163,6 +163,7 @@ bool WaveSkip::windows_agree() {
 
 // Else it may be that lines are still there which others left, and of which not much is left to be read.
 bool WaveSkip::moves_the_same() const {
+  if (sampling_.looks > 0) return true;  // the L2 would be asked about the end
   if (mean_.memory_transactions * kLineBytes >= kFills * cache_bytes_) return true;
   if (asked_ < kAskedTurns) return false;
   const bool hbm_decides = mean_.hbm_bytes() > 0.5 * static_cast<double>(mean_.at) * hbm_rate_;

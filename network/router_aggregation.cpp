@@ -137,7 +137,7 @@ void Router::pass_on(const Packet& packet, std::uint32_t port, Time when) {
 void Router::leave_queue(std::uint32_t index) {
   const Slot& slot = slots_[index];
   const Queue& in = queues_[slot.queue];
-  in.credits->send(in.place).when += now();
+  in.credits->send(in.place, in.place.when + now());
   added_bytes_ -= slot.packet.payload;
   free_slot(index);
 }
