@@ -161,13 +161,9 @@ class Gpu final : public Chip {
   void tell_progress(const std::vector<std::size_t>& agents);
   void leave_out_rounds();
   [[nodiscard]] std::int64_t streams_of(std::uint32_t slot) const;
-  using ShortenedAgents = std::vector<std::pair<std::size_t, std::uint32_t>>;  // each by so many rounds
-  ShortenedAgents leave_out_shared(std::uint32_t slot, double times);
-  void come_to_left_out(std::uint32_t slot);
-  [[nodiscard]] std::uint32_t lines_told(std::uint32_t slot) const;
-  L2Cache::Touched tell_left_out(const ShortenedAgents& agents, std::uint32_t most_lines);
-  L2Cache::Touched tell_left_out(const Agent& agent, const RoundsLeftOut& part, ToldLines& told);
-  L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere);
+  std::uint64_t leave_out_shared(std::uint32_t slot, double times, Told telling, L2Cache::Touched& moved);
+  L2Cache::Touched skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere = {},
+                               std::uint32_t most_lines = ~std::uint32_t{0}, ToldLines* told = nullptr);
 
   // gpu_clusters.cpp: clusters of blocks
   bool place_cluster(std::uint32_t kernel, std::uint32_t gpc);

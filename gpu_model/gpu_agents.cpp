@@ -94,7 +94,6 @@ void Gpu::run_agent(std::uint32_t index) {
 bool Gpu::finish_phase(std::uint32_t index) {
   for (std::uint32_t i = 0; i < agents_[index].phase.post_count; ++i) post(index, i);
   Agent& agent = agents_[index];
-  if (agent.rounds < agent.phase.rounds) come_to_left_out(agent.kernel);
   ++agent.phase_index;
   if (is_resident(running_[agent.kernel].op) && !resident_stays(agent)) {
     finish_agent(index);

@@ -51,7 +51,7 @@ bool Gpu::working(std::vector<KernelWork>& found) const {
     if (agent.finished || running_[agent.kernel].communication) continue;
     for (std::size_t i = first; i < found.size(); ++i) {
       if (found[i].slot != agent.kernel) continue;
-      found[i].done += agent.phase_index > 0 ? found[i].rounds : agent.through();
+      found[i].done += agent.phase_index > 0 ? found[i].rounds : agent.computed;
     }
   }
   return true;
@@ -82,7 +82,7 @@ void Gpu::note_rounds() {
     const std::uint32_t company = units_[agent.unit].company;
     if (agent.finished || rate.is_of(kernel, agent.block_number, company)) continue;
     rate = {
-        .kernel = kernel, .block = agent.block_number, .company = company, .since = now(), .through = agent.through()};
+        .kernel = kernel, .block = agent.block_number, .company = company, .since = now(), .computed = agent.computed};
   }
 }
 
@@ -113,7 +113,7 @@ double Gpu::share_rounds(std::uint32_t slot, double rounds) {
     const RoundRate& rate = round_rates_[i];
     const bool known = rate.is_of(running_[slot].sequence, agent.block_number, units_[agent.unit].company);
     if (!known || agent.phase_index != 0 || rate.since == now()) return 0;
-    convoys.add(places[i], agent.through() - rate.through, static_cast<double>(now() - rate.since));
+    convoys.add(places[i], agent.computed - rate.computed, static_cast<double>(now() - rate.since));
   }
   double all = 0;
   for (std::size_t i = 0; i < agents_.size(); ++i) all += is_part(i) ? convoys.rate(places[i]) : 0;
@@ -142,87 +142,33 @@ std::int64_t Gpu::streams_of(std::uint32_t slot) const {
   return std::max<std::int64_t>(1, std::unique(streams.begin(), streams.end()) - streams.begin());
 }
 
-// What was shared, so many times: the last rounds that blocks have ahead are left out. Were it the next ones, each
-// block would go on at other banks and channels than those for which it queues with the others, and be faster or slower
-// for 10 to 20 rounds.
-Gpu::ShortenedAgents Gpu::leave_out_shared(std::uint32_t slot, double times) {
-  ShortenedAgents shortened;
-  for (std::size_t i = 0; i < agents_.size(); ++i) {
-    Agent& agent = agents_[i];
-    if (agent.finished || agent.kernel != slot) continue;
-    RoundRate& rate = round_rates_[i];
-    rate.carried += rate.rounds * times;
-    const std::uint32_t begun = std::max(agent.load_round, agent.complete) + 1;
-    const auto rounds =
-        std::min(static_cast<std::uint32_t>(rate.carried), agent.rounds - std::min(agent.rounds, begun));
-    rate.carried -= rounds;
-    agent.rounds -= rounds;
-    shortened.emplace_back(i, rounds);
+// What was shared, so many times: the rounds that are left out, and what they move.
+std::uint64_t Gpu::leave_out_shared(std::uint32_t slot, double times, Told telling, L2Cache::Touched& moved) {
+  std::uint32_t most_lines = telling == Told::all ? ~std::uint32_t{0} : 0;  // of each stream
+  if (telling == Told::last) {
+    most_lines = static_cast<std::uint32_t>(WaveSkip::kFills * spec_.l2.bytes / kLineBytes / streams_of(slot));
   }
-  running_[slot].ends_told = false;
-  return shortened;
-}
-
-// A block is where rounds were left out: what these would have left in the L2 is there last, not what came before.
-void Gpu::come_to_left_out(std::uint32_t slot) {
-  if (std::exchange(running_[slot].ends_told, true)) return;
-  ShortenedAgents shortened;
-  for (std::size_t i = 0; i < agents_.size(); ++i) {
-    const Agent& agent = agents_[i];
-    if (agent.finished || agent.kernel != slot || agent.rounds == agent.phase.rounds) continue;
-    shortened.emplace_back(i, agent.phase.rounds - agent.rounds);
-  }
-  tell_left_out(shortened, lines_told(slot));
-}
-
-// Of each stream, the lines that fill the L2 together.
-std::uint32_t Gpu::lines_told(std::uint32_t slot) const {
-  return static_cast<std::uint32_t>(spec_.l2.bytes / kLineBytes / streams_of(slot));
-}
-
-// The L2 is told of each of these agents so many rounds behind those it has, the last `most_lines` of each stream. All
-// go on together: what one touches again, it touches soon after the others.
-L2Cache::Touched Gpu::tell_left_out(const ShortenedAgents& agents, std::uint32_t most_lines) {
-  L2Cache::Touched moved;
   ToldLines told;
-  for (double step = 0; step < kStepsTogether; ++step) {
-    for (const auto& [agent, rounds] : agents) {
-      const double share = step / kStepsTogether;
-      moved += tell_left_out(agents_[agent], {rounds, share, share + 1 / kStepsTogether, most_lines}, told);
+  std::uint64_t all = 0;
+  // All blocks go on together: what one touches again, it touches soon after the others.
+  const double steps = std::clamp(std::ceil(times), 1.0, kStepsTogether);
+  for (double step = 0; step < steps; ++step) {
+    for (std::size_t i = 0; i < agents_.size(); ++i) {
+      if (agents_[i].finished || agents_[i].kernel != slot) continue;
+      RoundRate& rate = round_rates_[i];
+      rate.carried += rate.rounds * times / steps;
+      const auto rounds = static_cast<std::uint32_t>(rate.carried);
+      rate.carried -= rounds;
+      moved += skip_rounds(agents_[i], rounds, {}, most_lines, &told);
+      all += rounds;
     }
   }
-  return moved;
-}
-
-// The L2 is told rounds that come behind those of the agent.
-L2Cache::Touched Gpu::tell_left_out(const Agent& agent, const RoundsLeftOut& part, ToldLines& told) {
-  L2Cache::Touched moved;
-  const std::uint32_t partition = units_[agent.unit].partition;
-  const auto tell = [&](const LineStream& stream, bool stored) {
-    const std::uint32_t end = stream.lines_before(agent.rounds + part.rounds, agent.phase.rounds);
-    const std::uint32_t lines = std::min(part.most_lines, end - stream.lines_before(agent.rounds, agent.phase.rounds));
-    const auto line_at = [&](double share) { return end - lines + static_cast<std::uint32_t>(share * lines); };
-    std::uint32_t from = line_at(part.from);
-    std::uint32_t to = line_at(part.to);
-    if (from < to) told.shorten(stream.first, partition, stored, from, to);
-    if (from >= to || in_sram(stream.first + from)) return;
-    const L2Cache::Use use = stored ? L2Cache::Use::write : L2Cache::Use::read;
-    moved += l2_.touch({.first = stream.first + from,
-                        .count = to - from,
-                        .first_sectors = stream.sectors(from),
-                        .last_sectors = stream.sectors(to - 1),
-                        .partition = partition},
-                       stream.atomic ? L2Cache::Use::atomic : use);
-  };
-  for (std::uint32_t s = 0; s < agent.load_count; ++s) tell(agent.phase.loads[s], false);
-  for (std::uint32_t s = 0; s < agent.store_count; ++s) tell(agent.phase.stores[s], true);
-  return moved;
+  return all;
 }
 
 void Gpu::leave_out_rounds_of(std::uint32_t slot, double rounds, SubCycle time, Told told) {
-  const ShortenedAgents shortened = leave_out_shared(slot, rounds);
   L2Cache::Touched moved;
-  if (told == Told::all) moved = tell_left_out(shortened, ~0U);
+  leave_out_shared(slot, rounds, told, moved);
   skipped_.hbm_read_bytes += moved.fetched_bytes;
   skipped_.hbm_write_bytes += moved.written_back_bytes;
   for (std::size_t i = 0; i < agents_.size(); ++i) {

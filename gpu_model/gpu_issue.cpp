@@ -17,15 +17,15 @@ constexpr SubCycle kSoon = 8;
 void Gpu::next_load_stream(Agent& agent) {
   if (agent.load_stream >= agent.load_count || agent.load_round >= agent.rounds) return;
   agent.load = agent.phase.loads[agent.load_stream];
-  agent.load_line = agent.load.lines_before(agent.load_round, agent.phase.rounds);
-  agent.load_end = agent.load.lines_before(agent.load_round + 1, agent.phase.rounds);
+  agent.load_line = agent.load.lines_before(agent.load_round, agent.rounds);
+  agent.load_end = agent.load.lines_before(agent.load_round + 1, agent.rounds);
 }
 
 void Gpu::next_store_stream(Agent& agent) {
   if (agent.store_stream >= agent.store_count || agent.store_round >= agent.rounds) return;
   agent.store = agent.phase.stores[agent.store_stream];
-  agent.store_line = agent.store.lines_before(agent.store_round, agent.phase.rounds);
-  agent.store_end = agent.store.lines_before(agent.store_round + 1, agent.phase.rounds);
+  agent.store_line = agent.store.lines_before(agent.store_round, agent.rounds);
+  agent.store_end = agent.store.lines_before(agent.store_round + 1, agent.rounds);
 }
 
 // False when the agent must wait for an outstanding store of its unit.

@@ -76,7 +76,7 @@ void Gpu::tell_progress(const std::vector<std::size_t>& agents) {
       const Agent& agent = agents_[i];
       const std::uint32_t partition = units_[agent.unit].partition;
       const auto touch = [&](const LineStream& stream, std::uint32_t round, bool stored) {
-        const std::uint64_t lines = stream.lines_before(round, agent.phase.rounds);
+        const std::uint64_t lines = stream.lines_before(round, agent.rounds);
         auto from = static_cast<std::uint32_t>(lines * step / kSteps);
         auto to = static_cast<std::uint32_t>(lines * (step + 1) / kSteps);
         told.shorten(stream.first, partition, stored, from, to);

@@ -24,7 +24,7 @@ bool Gpu::ends_with_neighbour(const Block& block) const {
   if (!kernel.program->barrier() || rounds < kManyRounds) return false;
   return std::any_of(agents_.begin(), agents_.end(), [&](const Agent& other) {
     return !other.finished && other.kernel == block.kernel && other.unit == block.unit &&
-           (other.phase_index > 0 || other.started + 1 + rounds / kNearlyThrough >= other.rounds);
+           (other.phase_index > 0 || other.started + 1 + rounds / kNearlyThrough >= rounds);
   });
 }
 

@@ -9,7 +9,7 @@ namespace weft {
 void Gpu::rounds_complete(std::uint32_t index) {
   Agent& agent = agents_[index];
   const Phase& phase = agent.phase;
-  while (agent.complete < agent.rounds && agent.returned >= agent.needed) {
+  while (agent.complete < phase.rounds && agent.returned >= agent.needed) {
     if (phase.load_count == 0 && phase.compute > 0 && agent.complete > agent.computed) break;  // one at a time
     ++agent.complete;
     for (std::uint32_t s = 0; s < phase.load_count; ++s) {

@@ -86,7 +86,7 @@ struct alignas(64) Agent {
   std::uint32_t lines_in_flight = 0;
   std::uint32_t returned = 0;  // lines of this phase
   std::uint32_t needed = 0;    // returned lines at which the next round is complete
-  std::uint32_t rounds = 0;    // of this phase, but for those at its end that are left out
+  std::uint32_t rounds = 0;    // of this phase
   std::uint32_t stages = 0;
   std::uint32_t complete = 0;  // rounds whose loads are there
   std::uint32_t computed = 0;  // rounds that are through
@@ -122,9 +122,6 @@ struct alignas(64) Agent {
   SubCycle pipe_time = 0;               // in which it had a round in a pipe, or waiting for one
   std::unique_ptr<PhaseCursor> cursor;  // null: the phases come from the kernel's program
   Phase phase;
-
-  // Rounds that are through or left out.
-  [[nodiscard]] std::uint32_t through() const { return computed + phase.rounds - rounds; }
 };
 struct Block {
   std::uint32_t unit = 0;
@@ -148,7 +145,6 @@ struct RunningKernel {
   bool communication = false;
   bool on_units = true;  // its blocks take places on compute units
   bool timed = false;
-  bool ends_told = false;  // the L2 was told what was left out of blocks that run
   Executor executor = Executor::compute_units;
   // By number: those that are launched, and the pieces behind them that blocks of a persistent kernel take up.
   std::uint64_t blocks = 0;
@@ -190,19 +186,13 @@ struct RoundRate {
   std::uint64_t block = 0;    // in its grid
   std::uint32_t company = 0;  // of its unit, at that time
   SubCycle since = 0;
-  std::uint32_t through = 0;  // rounds, at that time
-  double rounds = 0;          // in a turn
-  double carried = 0;         // parts of rounds that have not been left out yet
+  std::uint32_t computed = 0;  // rounds, at that time
+  double rounds = 0;           // in a turn
+  double carried = 0;          // parts of rounds that have not been left out yet
 
   [[nodiscard]] bool is_of(std::uint32_t launch, std::uint64_t number, std::uint32_t beside) const {
     return kernel == launch && block == number && company == beside;
   }
-};
-// A part, between two shares, of the rounds at the end of a block that are left out.
-struct RoundsLeftOut {
-  std::uint32_t rounds = 0;
-  double from = 0, to = 1;
-  std::uint32_t most_lines = 0;  // of each stream, the last ones, the L2 is told
 };
 inline constexpr std::uint32_t kNoAcknowledgement = ~std::uint32_t{0};
 // Writes of other GPUs that are done but not yet acknowledged: acknowledgements are collected for a while.

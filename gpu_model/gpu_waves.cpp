@@ -123,7 +123,7 @@ void Gpu::leave_out_waves() {
   if (rounds_) rounds_->begin_at(rounds_done_);
 }
 
-// All blocks that run are nearer to their ends, each by as many rounds as its rate says.
+// All blocks that run go on, each by as many rounds as its rate says; what they wait for stays as it is.
 void Gpu::leave_out_rounds() {
   const std::uint32_t slot = active_.front();
   const RunningKernel& kernel = running_[slot];
@@ -141,12 +141,11 @@ void Gpu::leave_out_rounds() {
     turns = std::min(turns, static_cast<double>(whole) + 1);
   }
   leave_out(*rounds_, turns > 2 ? static_cast<std::uint64_t>(turns) - 1 : 0, [&](std::uint64_t together) {
-    const ShortenedAgents shortened = leave_out_shared(slot, static_cast<double>(together));
-    std::uint64_t rounds = 0;
-    for (const auto& [agent, by] : shortened) rounds += by;
+    L2Cache::Touched moved;
+    const std::uint64_t rounds =
+        leave_out_shared(slot, static_cast<double>(together), together == 1 ? Told::all : Told::last, moved);
     rounds_done_ += rounds;
-    tell_left_out(shortened, lines_told(slot));
-    return rounds_->leave_out(rounds, rounds_->usual(static_cast<double>(together)), together);
+    return rounds_->leave_out(rounds, together == 1 ? moved : rounds_->usual(static_cast<double>(together)), together);
   });
   for (RoundRate& rate : round_rates_) rate.since -= rounds_->skipped().at;
 }
@@ -158,12 +157,18 @@ void Gpu::leave_out_work(std::uint64_t rounds) {
   if (rounds_) leave_out_rounds();
 }
 
-// The agent of a collective goes on, each cursor by so many rounds; what it waits for stays as it is.
-L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere) {
+// The L2 is told the last `most_lines` of each stream.
+L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const TouchElsewhere& elsewhere,
+                                  std::uint32_t most_lines, ToldLines* told) {
   L2Cache::Touched moved;
   const bool communication = running_[agent.kernel].communication;
   const auto touch = [&](const LineStream& stream, std::uint32_t from, std::uint32_t to, bool stored) {
-    if (from >= to) return;
+    if (from >= to || most_lines == 0) return;
+    if (to - from > most_lines) from = to - most_lines;
+    if (told != nullptr && stream.target == Target::local) {
+      told->shorten(stream.first, units_[agent.unit].partition, stored, from, to);
+      if (from >= to) return;
+    }
     const L2Cache::Lines lines{.first = stream.first + from,
                                .count = to - from,
                                .first_sectors = stream.sectors(from),

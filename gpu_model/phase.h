@@ -32,7 +32,7 @@ struct LineStream {
   bool atomic = false;              // of the own L2: read, changed and written there
   std::uint8_t first_sectors = 15;  // of the first line, as a mask; all others are whole
   std::uint8_t last_sectors = 15;
-  std::uint8_t copies = 0;  // of a load by a cluster: lines of other blocks that come to its unit with each, too
+  std::uint8_t copies = 0;          // of a load by a cluster: lines of other blocks that come to its unit with each, too
   // Flags inside the data (NCCL's LL protocols). A store counts each of its lines at this flag of the GPU it goes to. A
   // load's round begins when this flag of its own GPU has counted `arrived_before` and the lines up to the round's end.
   std::uint32_t arrival_flag = kNoFlag;

@@ -12,11 +12,11 @@ constexpr std::uint64_t kGrowth = 4;
 constexpr double kAsBefore = 0.08;
 // What is known is of so many windows at most: it may change slowly.
 constexpr std::uint64_t kMostKnown = 16;
-// Blocks of a wave begin together; until they go out of step, rounds get faster or slower. How long that takes, and how
-// many samples a wave needs, was seen on a layer of attention and on training steps (docs/validation.md).
+// Blocks of a wave begin together; until they go out of step, rounds get faster. How long that takes, and how many
+// samples a wave needs, was seen on a layer of attention on H100 (docs/validation.md).
 constexpr std::uint64_t kSettlingTurns = 128;
-constexpr std::uint64_t kSettlingShare = 3;  // of all turns, one in so many at most
-constexpr std::uint64_t kSamplesOfWave = 6;
+constexpr std::uint64_t kSettlingShare = 4;  // of all turns, one in so many at most
+constexpr std::uint64_t kSamplesOfWave = 12;
 constexpr std::uint64_t kMostLooks = 8;
 constexpr std::uint64_t kLooksOfBatch = 4;
 }  // namespace
@@ -163,7 +163,6 @@ bool WaveSkip::windows_agree() {
 
 // Else it may be that lines are still there which others left, and of which not much is left to be read.
 bool WaveSkip::moves_the_same() const {
-  if (sampling_.looks > 0) return true;  // the L2 would be asked about the end
   if (mean_.memory_transactions * kLineBytes >= kFills * cache_bytes_) return true;
   if (asked_ < kAskedTurns) return false;
   const bool hbm_decides = mean_.hbm_bytes() > 0.5 * static_cast<double>(mean_.at) * hbm_rate_;

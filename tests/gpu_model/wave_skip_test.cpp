@@ -116,7 +116,7 @@ TEST(WaveSkip, SamplesRoundsAllAlong) {
     for (std::uint64_t left = 0; left < most; ++left) whole += time(++turn);
   }
   EXPECT_NEAR(static_cast<double>(now.at) / static_cast<double>(whole), 1, 0.01);
-  EXPECT_NEAR(static_cast<double>(simulated), 128 + (4000 - 128) * 8.0 / 91, 10);  // then eight, and 83 left out
+  EXPECT_NEAR(static_cast<double>(simulated), 128 + (4000 - 128) * 8.0 / 49, 10);  // then eight, and 41 left out
 }
 
 TEST(WaveSkip, LeavesOutNoRoundsBeforeTheyHaveSettled) {
