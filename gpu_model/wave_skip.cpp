@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace weft {
 
@@ -19,6 +20,8 @@ constexpr std::uint64_t kSettlingShare = 4;  // of all turns, one in so many at 
 constexpr std::uint64_t kSamplesOfWave = 12;
 constexpr std::uint64_t kMostLooks = 8;
 constexpr std::uint64_t kLooksOfBatch = 4;
+// So many looks one after another, at most, until turns are as they were again: on V100 it takes 12 to 20 rounds.
+constexpr std::uint64_t kMostWarming = 6;
 }  // namespace
 
 GpuProgress& GpuProgress::operator+=(const GpuProgress& more) {
@@ -95,9 +98,16 @@ bool WaveSkip::mark(const GpuProgress& now) {
 
 bool WaveSkip::looked_at() {
   const std::uint64_t turns = sampling_.looks;
-  if (marks_.size() <= turns) return false;
+  const std::uint64_t done = marks_.size() - 1;
+  if (done == 0 || done % turns != 0) return false;
   const SubCycle before = mean_.at;
+  if (!settled_again(done)) return false;
   mean_ = turn_of(turns);
+  if (left_out_before_) {
+    warming_ = static_cast<double>(mean_.at) * static_cast<double>(done - turns) -
+               static_cast<double>(marks_[done - turns].at - marks_[0].at);
+  }
+  left_out_before_ = false;
   double squares = 0;
   for (std::size_t i = marks_.size() - turns; i < marks_.size(); ++i) {
     const auto off = static_cast<double>(marks_[i].at - marks_[i - 1].at - mean_.at);
@@ -110,6 +120,19 @@ bool WaveSkip::looked_at() {
   asked_ = 0;
   moved_ = {};
   return true;
+}
+
+// What blocks queue for is at other banks and channels behind what was left out: until the same ones wait for each
+// other again, they are faster or slower. That is not looked at, and takes as long as if nothing had been left out.
+bool WaveSkip::settled_again(std::uint64_t done) const {
+  const std::uint64_t turns = sampling_.looks;
+  if (mean_.at == 0 || done >= kMostWarming * turns) return true;
+  const auto taken = static_cast<double>(turn_of(turns).at);
+  const auto alike = [taken](const GpuProgress& turn) {
+    const auto expected = static_cast<double>(turn.at);
+    return std::abs(expected - taken) <= kSettled * std::max(expected, taken);
+  };
+  return alike(mean_) || (done > turns && alike(turn_of(turns, turns)));
 }
 
 double WaveSkip::slowly() const {
@@ -183,6 +206,8 @@ bool WaveSkip::leave_out(std::uint64_t work, const L2Cache::Touched& moved, std:
   const GpuProgress like = mean_.times(static_cast<double>(work) / static_cast<double>(turn_));
   const auto bytes = static_cast<double>(moved.fetched_bytes + moved.written_back_bytes);
   GpuProgress left_out = like.times(like.at > 0 ? time_of(like, bytes) / static_cast<double>(like.at) : 1);
+  left_out.at += std::llround(std::exchange(warming_, 0));
+  left_out_before_ = true;
   left_out.hbm_read_bytes = moved.fetched_bytes;
   left_out.hbm_write_bytes = moved.written_back_bytes;
   left_out.memory_transactions = like.memory_transactions;

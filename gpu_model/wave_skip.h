@@ -70,6 +70,7 @@ class WaveSkip {
   // What was seen since the last mark is not a turn as others are. At so much work a turn begins.
   void begin_at(std::uint64_t done) {
     marks_.clear();
+    left_out_before_ = false;
     if (next_mark_ != kNever) next_mark_ = done;
   }
 
@@ -99,6 +100,7 @@ class WaveSkip {
   // What one of the `turns` before the last `back` marks took, on average.
   [[nodiscard]] GpuProgress turn_of(std::uint64_t turns, std::uint64_t back = 0) const;
   [[nodiscard]] bool looked_at();
+  [[nodiscard]] bool settled_again(std::uint64_t done) const;
   [[nodiscard]] bool as_known();
   [[nodiscard]] bool windows_agree();
   // The part of the variance that looks which follow each other do not show: what differs from batch to batch of them.
@@ -119,6 +121,8 @@ class WaveSkip {
   std::uint64_t most_turns_;
   std::uint64_t asked_ = 0;            // turns in a row that the L2 was asked about and that were alike
   L2Cache::Touched moved_;             // by these
+  bool left_out_before_ = false;       // the marks
+  double warming_ = 0;                 // by which turns behind what was left out were too fast, in all
   double scatter_ = 0;                 // of the mean of a turn
   double squares_ = 0, together_ = 0;  // of what was left out
   struct Batch {
