@@ -20,7 +20,8 @@ constexpr std::uint64_t kSettlingShare = 4;  // of all turns, one in so many at 
 constexpr std::uint64_t kSamplesOfWave = 12;
 constexpr std::uint64_t kMostLooks = 8;
 constexpr std::uint64_t kLooksOfBatch = 4;
-// So many looks one after another, at most, until turns are as they were again: on V100 it takes 12 to 20 rounds.
+// So many looks one after another, at most, until turns are as they were again, which took 12 to 20 rounds on V100
+// (docs/validation.md). Where these were too few, turns scatter, and all count.
 constexpr std::uint64_t kMostWarming = 6;
 }  // namespace
 
@@ -101,12 +102,10 @@ bool WaveSkip::looked_at() {
   const std::uint64_t done = marks_.size() - 1;
   if (done == 0 || done % turns != 0) return false;
   const SubCycle before = mean_.at;
-  if (!settled_again(done)) return false;
-  mean_ = turn_of(turns);
-  if (left_out_before_) {
-    warming_ = static_cast<double>(mean_.at) * static_cast<double>(done - turns) -
-               static_cast<double>(marks_[done - turns].at - marks_[0].at);
-  }
+  const bool settled = settled_again();
+  if (!settled && done < kMostWarming * turns) return false;
+  mean_ = turn_of(settled ? turns : done);
+  if (left_out_before_) warming_ = static_cast<double>((mean_.at - turn_of(done).at) * static_cast<SubCycle>(done));
   left_out_before_ = false;
   double squares = 0;
   for (std::size_t i = marks_.size() - turns; i < marks_.size(); ++i) {
@@ -124,15 +123,15 @@ bool WaveSkip::looked_at() {
 
 // What blocks queue for is at other banks and channels behind what was left out: until the same ones wait for each
 // other again, they are faster or slower. That is not looked at, and takes as long as if nothing had been left out.
-bool WaveSkip::settled_again(std::uint64_t done) const {
+bool WaveSkip::settled_again() const {
   const std::uint64_t turns = sampling_.looks;
-  if (mean_.at == 0 || done >= kMostWarming * turns) return true;
+  if (mean_.at == 0) return true;
   const auto taken = static_cast<double>(turn_of(turns).at);
   const auto alike = [taken](const GpuProgress& turn) {
     const auto expected = static_cast<double>(turn.at);
     return std::abs(expected - taken) <= kSettled * std::max(expected, taken);
   };
-  return alike(mean_) || (done > turns && alike(turn_of(turns, turns)));
+  return alike(mean_) || (marks_.size() > 2 * turns && alike(turn_of(turns, turns)));
 }
 
 double WaveSkip::slowly() const {

@@ -100,7 +100,7 @@ class WaveSkip {
   // What one of the `turns` before the last `back` marks took, on average.
   [[nodiscard]] GpuProgress turn_of(std::uint64_t turns, std::uint64_t back = 0) const;
   [[nodiscard]] bool looked_at();
-  [[nodiscard]] bool settled_again(std::uint64_t done) const;
+  [[nodiscard]] bool settled_again() const;
   [[nodiscard]] bool as_known();
   [[nodiscard]] bool windows_agree();
   // The part of the variance that looks which follow each other do not show: what differs from batch to batch of them.

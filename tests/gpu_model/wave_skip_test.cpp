@@ -4,8 +4,6 @@
 
 #include <cmath>
 
-#include "tests/gpu_model/small_gpu.h"
-
 namespace weft {
 namespace {
 
@@ -130,6 +128,77 @@ TEST(WaveSkip, LeavesOutNoRoundsBeforeTheyHaveSettled) {
   EXPECT_EQ(turn, 136U);
 }
 
+// Goes through turns that take `time(turn, since what was left out)`, and leaves out 41 each time that it may.
+template <class Time>
+GpuProgress in_rounds(WaveSkip& rounds, std::uint64_t turns, Time&& time) {
+  GpuProgress now;
+  for (std::uint64_t turn = 0, since = 0; turn < turns; ++turn, ++since) {
+    now.at += time(turn, since);
+    if (!rounds.advanced((turn + 1) * kTurn, [&] { return now; }) || turn + 41 >= turns) continue;
+    static_cast<void>(rounds.leave_out(41 * kTurn, {}, 41));
+    now += rounds.skipped();
+    turn += 41;
+    since = 0;
+  }
+  return now;
+}
+
+// Blocks are faster until they queue for the same banks again: all takes as long as if they were not.
+TEST(WaveSkip, DoesNotLookAtRoundsRightBehindWhatItLeftOut) {
+  WaveSkip rounds(4000 * kTurn, kTurn, WaveSkip::of_rounds(4000, 500), kHbmRate, kCache);
+  const auto time = [](std::uint64_t turn, std::uint64_t since) { return turn > 150 && since < 12 ? 700 : 1000; };
+  EXPECT_NEAR(static_cast<double>(in_rounds(rounds, 4000, time).at), 4000 * 1000,
+              8000);  // behind the last: 12 times 300
+}
+
+// They scatter, and all count.
+TEST(WaveSkip, LooksAtRoundsThatDoNotSettleAgain) {
+  WaveSkip rounds(4000 * kTurn, kTurn, WaveSkip::of_rounds(4000, 500), kHbmRate, kCache);
+  const auto time = [](std::uint64_t turn, std::uint64_t since) {
+    return turn < 150 ? 1000 : since / 8 % 2 == 0 ? 700 : 1500;
+  };
+  const double all = static_cast<double>(in_rounds(rounds, 4000, time).at);
+  EXPECT_NEAR(all, 150 * 1000 + 3850 * 1100, 0.01 * all);
+}
+
+// Two looks that agree are enough.
+TEST(WaveSkip, LooksTwiceAtRoundsThatStayFaster) {
+  WaveSkip rounds(4000 * kTurn, kTurn, WaveSkip::of_rounds(4000, 500), kHbmRate, kCache);
+  GpuProgress now;
+  std::uint64_t done = 0;
+  const auto turns_until_looked_at = [&](SubCycle time) {
+    for (std::uint64_t turns = 1;; ++turns) {
+      now.at += time;
+      if (rounds.advanced(done += kTurn, [&] { return now; })) return turns;
+    }
+  };
+  EXPECT_EQ(turns_until_looked_at(1000), 136U);
+  static_cast<void>(rounds.leave_out(41 * kTurn, {}, 41));
+  now += rounds.skipped();
+  done += 41 * kTurn;
+  EXPECT_EQ(turns_until_looked_at(700), 16U);
+}
+
+// Blocks that begin are slower of themselves: that is no trace of what was left out.
+TEST(WaveSkip, RoundsOfBlocksThatBeginTakeTheirTime) {
+  WaveSkip rounds(4000 * kTurn, kTurn, WaveSkip::of_rounds(4000, 500), kHbmRate, kCache);
+  GpuProgress now;
+  std::uint64_t turn = 0;
+  const auto until_looked_at = [&](auto&& time) {
+    for (bool looked = false; !looked && turn < 400; ++turn) {
+      now.at += time();
+      looked = rounds.advanced((turn + 1) * kTurn, [&] { return now; });
+    }
+    static_cast<void>(rounds.leave_out(41 * kTurn, {}, 41));
+    now += rounds.skipped();
+    turn += 41;
+  };
+  until_looked_at([] { return 1000; });
+  rounds.begin_at(turn * kTurn);
+  until_looked_at([slow = 8]() mutable { return slow-- > 0 ? 1500 : 1000; });
+  EXPECT_EQ(rounds.skipped().at, 41 * 1000);
+}
+
 // One long turn for three short ones: those that agree are the short ones.
 TEST(WaveSkip, RoundsCountWhetherTheyAgreeOrNot) {
   WaveSkip rounds(4000 * kTurn, kTurn, WaveSkip::of_rounds(4000, 1000), kHbmRate, kCache);
@@ -208,100 +277,6 @@ TEST(WaveSkip, DoesNotAskTheL2AboutTurnsThatFillIt) {
   EXPECT_TRUE(waves.moves_the_same());
   EXPECT_EQ(waves.usual(3).fetched_bytes, 3000);
 }
-
-// Blocks that all run at once, in rounds of 128 lines: they load, compute for a while and store half as much.
-Program one_wave(std::uint32_t blocks, double flops_of_block, std::uint32_t rounds = 256) {
-  KernelDemand demand = grid_of(blocks, 128);
-  demand.reads = {{.base = 0, .bytes_per_block = std::uint64_t{rounds} << 14}};
-  demand.writes = {{.base = 128 << 20, .bytes_per_block = std::uint64_t{rounds} << 13}};
-  demand.iterations = rounds;
-  demand.stages = 2;
-  demand.flops[0] = flops_of_block * blocks;
-  return program_of({kernel_op(demand)});
-}
-
-void expect_the_same_in_less(const Program& program, double share = 0.7, const GpuSpec& gpu = small_gpu()) {
-  AloneGpu whole(gpu, program);
-  const Gpu& all = whole.run();
-  AloneGpu skipping(gpu, program);
-  skipping.skip_waves();
-  const Gpu& some = skipping.run();
-  ASSERT_TRUE(some.done());
-  const GpuProgress& left_out = some.skipped();
-  EXPECT_LT(some.statistics().memory_transactions, share * static_cast<double>(all.statistics().memory_transactions));
-  EXPECT_GT(left_out.at, 0);
-  EXPECT_NEAR(skipping.duration(0) / whole.duration(0), 1, 0.02);
-  const double held = some.statistics().unit_seconds_compute + left_out.unit_seconds_compute;
-  EXPECT_NEAR(held / all.statistics().unit_seconds_compute, 1, 0.03);
-  const HbmStatistics seen = some.l2().hbm_statistics();
-  const HbmStatistics expected = all.l2().hbm_statistics();
-  EXPECT_NEAR(static_cast<double>(seen.read_bytes + left_out.hbm_read_bytes) / static_cast<double>(expected.read_bytes),
-              1, 0.02);
-  EXPECT_NEAR(
-      static_cast<double>(seen.write_bytes + left_out.hbm_write_bytes) / static_cast<double>(expected.write_bytes), 1,
-      0.02);
-}
-
-// Batches of writes and refreshes come at other times than they would have: single kernels are up to 2.5 % off, all
-// together are not.
-TEST(WaveSkip, RoundsOfOneWaveThatWaitsForHbm) {
-  double whole_time = 0, skipping_time = 0;
-  for (std::uint32_t rounds = 128; rounds <= 1024; rounds += 112) {
-    const Program program = one_wave(8, 4, rounds);
-    AloneGpu whole(small_gpu(), program);
-    const Gpu& all = whole.run();
-    AloneGpu skipping(small_gpu(), program);
-    skipping.skip_waves();
-    const Gpu& some = skipping.run();
-    EXPECT_LT(some.statistics().memory_transactions, 0.8 * static_cast<double>(all.statistics().memory_transactions));
-    const HbmStatistics seen = some.l2().hbm_statistics(), expected = all.l2().hbm_statistics();
-    const auto moved = [](const HbmStatistics& h) { return static_cast<double>(h.read_bytes + h.write_bytes); };
-    const GpuProgress& left_out = some.skipped();
-    const auto skipped = static_cast<double>(left_out.hbm_read_bytes + left_out.hbm_write_bytes);
-    EXPECT_NEAR((moved(seen) + skipped) / moved(expected), 1, 0.02) << rounds;
-    EXPECT_NEAR(skipping.duration(0) / whole.duration(0), 1, 0.03) << rounds;
-    whole_time += whole.duration(0);
-    skipping_time += skipping.duration(0);
-  }
-  EXPECT_NEAR(skipping_time / whole_time, 1, 0.01);
-}
-
-TEST(WaveSkip, RoundsOfOneWaveThatComputes) { expect_the_same_in_less(one_wave(8, 6.4e8)); }
-
-// Waves of blocks that stream the same lines, more than the L2 holds, and add to others, which are fetched first: what
-// is left out moves as much as what is simulated.
-TEST(WaveSkip, BlocksThatStreamTheSameLines) {
-  constexpr std::uint32_t kBlocks = 16;
-  GpuSpec gpu = small_gpu();
-  gpu.l2.bytes = 4 << 20;
-  KernelDemand demand = grid_of(kBlocks, 128);
-  demand.shape.shared_memory_bytes = 40 << 10;  // one on a unit
-  demand.reads = {{.base = 0, .bytes_per_block = 3 << 20, .divisor = kBlocks}};
-  demand.writes = {{.base = 64 << 20, .bytes_per_block = 3 << 20, .divisor = kBlocks, .atomic = true}};
-  demand.iterations = 6144;
-  demand.stages = 2;
-  demand.flops[0] = 4.8e8 * kBlocks;
-  expect_the_same_in_less(program_of({kernel_op(demand)}), 0.8, gpu);
-}
-
-// Long waves across groups of blocks that stream the same lines: those that run become as many of a later group.
-TEST(WaveSkip, WavesOfBlocksThatStreamTheSameLines) {
-  constexpr std::uint32_t kBlocks = 240, kSharing = 15;
-  GpuSpec gpu = small_gpu();
-  gpu.l2.bytes = 4 << 20;
-  KernelDemand demand = grid_of(kBlocks, 128);
-  demand.shape.shared_memory_bytes = 40 << 10;  // one on a unit
-  demand.reads = {{.base = 0, .bytes_per_block = 8 << 20, .divisor = kSharing}};
-  demand.writes = {{.base = 128 << 20, .bytes_per_block = 4096}};
-  demand.write_at_end = true;
-  demand.iterations = 2048;
-  demand.stages = 2;
-  demand.flops[0] = 6.4e8 * kBlocks;
-  expect_the_same_in_less(program_of({kernel_op(demand)}), 0.4, gpu);
-}
-
-// Two units have two blocks each and two have one, which is through in half of the time.
-TEST(WaveSkip, BlocksThatShareAUnitGoOnMoreSlowly) { expect_the_same_in_less(one_wave(6, 6.4e8), 0.95); }
 
 }  // namespace
 }  // namespace weft
