@@ -51,7 +51,7 @@ void Gpu::watch_waves(const RunningKernel& kernel) {
   if (many) waves_.emplace(work, turn, WaveSkip::kWaves, hbm_rate, spec_.l2.bytes);
   const std::uint64_t turns_of_wave = resident * rounds / turn_of_rounds;
   if (phase.compute > 0 && (!many || turns_of_wave >= kLongWave)) {
-    const TurnSampling sampling = WaveSkip::of_rounds(work / turn_of_rounds, turns_of_wave);
+    const TurnSampling sampling = WaveSkip::of_rounds(turns_of_wave);
     rounds_.emplace(work, turn_of_rounds, sampling, hbm_rate, spec_.l2.bytes);
   }
   rounds_done_ = 0;

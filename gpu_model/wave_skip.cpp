@@ -54,11 +54,9 @@ GpuProgress GpuProgress::times(double factor) const {
           unit_seconds_compute * factor};
 }
 
-TurnSampling WaveSkip::of_rounds(std::uint64_t turns, std::uint64_t turns_of_wave) {
+TurnSampling WaveSkip::of_rounds(std::uint64_t turns_of_wave) {
   const std::uint64_t most = std::max(TurnSampling().most, turns_of_wave / kSamplesOfWave);
-  return {.settling = std::max<std::uint64_t>(1, std::min(kSettlingTurns, turns / kSettlingShare)),
-          .most = most,
-          .looks = std::min(kMostLooks, most / 2)};
+  return {.settling = kSettlingTurns, .most = most, .looks = std::min(kMostLooks, most / 2)};
 }
 
 WaveSkip::WaveSkip(std::uint64_t work, std::uint64_t turn, const TurnSampling& sampling, double hbm_rate,
@@ -67,7 +65,9 @@ WaveSkip::WaveSkip(std::uint64_t work, std::uint64_t turn, const TurnSampling& s
       sampling_(sampling),
       hbm_rate_(hbm_rate),
       cache_bytes_(cache_bytes),
-      next_mark_(work >= kFewestTurns * turn ? sampling.settling * turn : kNever),
+      next_mark_(work >= kFewestTurns * turn
+                     ? std::clamp<std::uint64_t>(work / turn / kSettlingShare, 1, sampling.settling) * turn
+                     : kNever),
       most_turns_(sampling.most) {}
 
 double WaveSkip::time_of(const GpuProgress& like, double bytes) const {

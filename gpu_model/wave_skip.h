@@ -29,7 +29,7 @@ struct GpuProgress {
 
 // How one looks at turns.
 struct TurnSampling {
-  std::uint64_t settling = 1;  // turns before those that are looked at
+  std::uint64_t settling = 8;  // turns before those that are looked at, where there are enough of them
   std::uint64_t most = 8;      // turns that may be left out together
   // So many turns are looked at, and what they took counts whether they agree or not: where short turns and long ones
   // alternate, those that agree are the short ones. 0: until two agree; what turns took before then counts, too, and
@@ -43,7 +43,7 @@ class WaveSkip {
   static constexpr TurnSampling kWaves{};
   // Rounds of all blocks that run scatter, and go faster or slower in the course of a wave. So they are sampled all
   // along, and what is left out goes as those before it did.
-  [[nodiscard]] static TurnSampling of_rounds(std::uint64_t turns, std::uint64_t turns_of_wave);
+  [[nodiscard]] static TurnSampling of_rounds(std::uint64_t turns_of_wave);
 
   // Work is counted in rounds: `work` of them are ahead, `turn` in each turn. `hbm_rate`: bytes in a subcycle at most.
   // `cache_bytes`: of the L2.
