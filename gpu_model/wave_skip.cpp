@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace weft {
 
@@ -105,7 +104,7 @@ bool WaveSkip::looked_at() {
   const bool settled = settled_again();
   if (!settled && done < kMostWarming * turns) return false;
   mean_ = turn_of(settled ? turns : done);
-  if (left_out_before_) warming_ = static_cast<double>((mean_.at - turn_of(done).at) * static_cast<SubCycle>(done));
+  if (left_out_before_) warming_ += (mean_.at - turn_of(done).at) * static_cast<SubCycle>(done);
   left_out_before_ = false;
   double squares = 0;
   for (std::size_t i = marks_.size() - turns; i < marks_.size(); ++i) {
@@ -205,7 +204,9 @@ bool WaveSkip::leave_out(std::uint64_t work, const L2Cache::Touched& moved, std:
   const GpuProgress like = mean_.times(static_cast<double>(work) / static_cast<double>(turn_));
   const auto bytes = static_cast<double>(moved.fetched_bytes + moved.written_back_bytes);
   GpuProgress left_out = like.times(like.at > 0 ? time_of(like, bytes) / static_cast<double>(like.at) : 1);
-  left_out.at += std::llround(std::exchange(warming_, 0));
+  const SubCycle warm_up = std::max(warming_, -left_out.at);  // time does not run backwards: the next turns take the rest
+  left_out.at += warm_up;
+  warming_ -= warm_up;
   left_out_before_ = true;
   left_out.hbm_read_bytes = moved.fetched_bytes;
   left_out.hbm_write_bytes = moved.written_back_bytes;

@@ -122,7 +122,7 @@ class WaveSkip {
   std::uint64_t asked_ = 0;            // turns in a row that the L2 was asked about and that were alike
   L2Cache::Touched moved_;             // by these
   bool left_out_before_ = false;       // the marks
-  double warming_ = 0;                 // by which turns behind what was left out were too fast, in all
+  SubCycle warming_ = 0;               // by which turns behind what was left out were too fast, in all
   double scatter_ = 0;                 // of the mean of a turn
   double squares_ = 0, together_ = 0;  // of what was left out
   struct Batch {
