@@ -15,15 +15,37 @@ namespace weft {
 
 namespace {
 
-std::vector<OperationRecord> operations_of(const Program& program, const std::vector<DemandFit>& fits,
-                                           const SampledTimeline& quiet, const SampledTimeline& timeline) {
+// By operation: a collective behind which the next one of its stream only waited for its turn. Who is through early
+// goes on with that, so it communicates on.
+std::vector<bool> collectives_in_a_row(const Program& program, const LaunchSpec& launch,
+                                       const SampledTimeline& timeline) {
+  const Time latency = std::max(launch.device_latency, launch.graph_node);
+  std::vector<bool> in_a_row(program.ops.size(), false);
+  std::vector<const OpTimes*> next(program.priorities.size(), nullptr);  // by stream; null: it is no collective
+  for (std::size_t o = program.ops.size(); o-- > 0;) {
+    const ProgramOp& op = program.ops[o];
+    if (op.kind == ProgramOpKind::host_wait) continue;
+    const OpTimes& times = timeline.times()[o];
+    const OpTimes*& behind = next[op.stream.value];
+    const bool collective = op.kind == ProgramOpKind::collective;
+    in_a_row[o] =
+        collective && behind != nullptr && behind->start - times.end <= timeline.clock().to_subcycles(latency);
+    behind = collective && op.start_delay == Time() ? &times : nullptr;
+  }
+  return in_a_row;
+}
+
+std::vector<OperationRecord> operations_of(const Program& program, const LaunchSpec& launch,
+                                           const std::vector<DemandFit>& fits, const SampledTimeline& quiet,
+                                           const SampledTimeline& timeline) {
+  const std::vector<bool> in_a_row = collectives_in_a_row(program, launch, timeline);
   const auto at = [&](SubCycle t) { return to_seconds(timeline.clock().to_time(t)); };
   std::vector<OperationRecord> records;
   for (std::uint32_t o = 0; o < program.ops.size(); ++o) {
     const ProgramOp& op = program.ops[o];
     if (op.kind == ProgramOpKind::host_wait) continue;
     OperationRecord record = recorded(op, o, timeline.times()[o], timeline.clock());
-    record.early_s = at(timeline.early(o));
+    if (!in_a_row[o]) record.early_s = at(timeline.early(o));
     if (op.kind == ProgramOpKind::kernel) {
       const OpTimes& undisturbed = quiet.times()[o];
       record.undisturbed_s = at(undisturbed.end - undisturbed.began());
@@ -130,7 +152,7 @@ void gather_network(const RunConfig& config, const Topology& topology, const Sam
 void gather_sampled(const RunConfig& config, const std::vector<Program>& programs, const Scripts& scripts,
                     const std::vector<DemandFit>& fits, const SampledTimeline& quiet, const SampledTimeline& timeline,
                     RunResult& result) {
-  result.operations = operations_of(programs.front(), fits, quiet, timeline);
+  result.operations = operations_of(programs.front(), config.system.gpu.launch, fits, quiet, timeline);
   place_beside_moving(result.operations);
   const auto network = config.gpus > 1 ? make_network(config.system.network, config.gpus) : nullptr;
   gather_collectives(programs.front(), scripts, network ? link_rate(network->topology, 0) : 0, timeline, result);
