@@ -44,21 +44,46 @@ SwitchLoad load_of(const Switch& hub, double factor) {
   return load;
 }
 
-// The first GPU's last operation, until the last GPU is through with all.
-void wait_for_others(const Machine& machine, std::uint32_t first, Regime& regime) {
+SubCycle mean_until_began(const Machine& machine, std::uint32_t op) {
+  SubCycle all = 0;
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    const OpTimes& times = machine.gpu(g).times()[op];
+    all += times.began() - times.start;
+  }
+  return all / static_cast<SubCycle>(machine.gpus());
+}
+
+// When the last GPU is through, and when they are in the mean, or the first one is.
+struct Ends {
+  SubCycle last = 0, mean = 0;
+};
+Ends ends_of(const Machine& machine, std::uint32_t op, bool of_first) {
+  Ends ends;
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    const SubCycle end = machine.gpu(g).times()[op].end;
+    ends.last = std::max(ends.last, end);
+    ends.mean += end;
+  }
+  ends.mean = of_first ? machine.gpu(0).times()[op].end : ends.mean / static_cast<SubCycle>(machine.gpus());
+  return ends;
+}
+
+// The last operation, until the last GPU is through with all: in the mean they are idle before.
+void wait_for_others(const Machine& machine, std::uint32_t first, bool of_first, Regime& regime) {
   std::size_t last = 0;
-  SubCycle end = 0;
-  SubCycle of_all = 0;
+  Ends of_all;
   for (std::size_t i = 0; i < regime.operations.size(); ++i) {
     if (regime.operations[i].duration < 0) continue;
-    const auto op = first + static_cast<std::uint32_t>(i);
-    for (std::size_t g = 0; g < machine.gpus(); ++g) of_all = std::max(of_all, machine.gpu(g).times()[op].end);
-    if (machine.gpu(0).times()[op].end <= end) continue;
-    end = machine.gpu(0).times()[op].end;
+    const Ends ends = ends_of(machine, first + static_cast<std::uint32_t>(i), of_first);
+    of_all.last = std::max(of_all.last, ends.last);
+    if (ends.mean <= of_all.mean) continue;
+    of_all.mean = ends.mean;
     last = i;
   }
-  regime.operations[last].duration += of_all - end;
-  regime.operations[last].late = 0;
+  Regime::Operation& op = regime.operations[last];
+  op.early = of_all.last - of_all.mean;
+  op.duration += op.early;
+  op.late = 0;
 }
 
 }  // namespace
@@ -73,7 +98,7 @@ SubCycle mean_duration(const Machine& machine, std::uint32_t op) {
 }
 
 Regime observed_regime(const Machine& machine, const Program& program, const HostState& from, std::uint32_t end,
-                       bool all_at_once) {
+                       bool all_at_once, bool of_first) {
   Regime regime;
   const Gpu& gpu = machine.gpu(0);
   for (std::uint32_t i = from.first.value; i < end; ++i) {
@@ -85,20 +110,18 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
     Regime::Operation op{.duration = first.end - first.start, .ledger = gpu.ledger(OpId{i})};
     const SubCycle mean = mean_duration(machine, i);
     const bool collective = program.ops[i].kind == ProgramOpKind::collective;
-    SubCycle of_all = first.end;
-    for (std::size_t g = 0; g < machine.gpus(); ++g) of_all = std::max(of_all, machine.gpu(g).times()[i].end);
-    if (all_at_once && collective) {
-      op.late = of_all - first.end;
-    } else if (collective) {
-      op.duration = of_all - first.start;
+    const Ends ends = ends_of(machine, i, of_first);
+    if (!all_at_once && collective) {
+      op.duration = ends.last - first.start;
       op.early = op.duration - mean;
-    } else if (!all_at_once) {
+    } else if (!all_at_once || !of_first) {
       op.duration = mean;
     }
-    op.behind = std::min(op.duration, first.began() - first.start);  // of the first GPU; the former may be the mean
+    if (all_at_once && collective) op.late = ends.last - ends.mean;
+    op.behind = std::min(op.duration, of_first ? first.began() - first.start : mean_until_began(machine, i));
     regime.operations.push_back(op);
   }
-  if (all_at_once) wait_for_others(machine, from.first.value, regime);
+  if (all_at_once) wait_for_others(machine, from.first.value, of_first, regime);
   const HbmBytes hbm = gpu.hbm_bytes();
   const GpuProgress& left_out = gpu.skipped();
   regime.hbm_read_bytes = hbm.read + left_out.hbm_read_bytes;

@@ -42,7 +42,10 @@ GpuProgress done_by(const Gpu& gpu) {
 }  // namespace
 
 RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts)
-    : config_(&config), programs_(&programs), scripts_(scripts) {}
+    : config_(&config),
+      programs_(&programs),
+      scripts_(scripts),
+      uneven_(uneven_operations(programs.front(), scripts)) {}
 
 RegimeLab::~RegimeLab() = default;
 
@@ -54,14 +57,14 @@ std::optional<std::string> RegimeLab::why_not_folded() const {
 // Nothing but collectives runs from there on, and the first one is uneven.
 bool RegimeLab::is_uneven_row(std::uint32_t op) const {
   const SharedList<ProgramOp>& ops = programs_->front().ops;
-  return scripts_ != nullptr && is_uneven(ops[op]) &&
+  return scripts_ != nullptr && uneven_[op] &&
          std::all_of(ops.begin() + op, ops.end(), [](const ProgramOp& o) { return o.kind != ProgramOpKind::kernel; });
 }
 
 bool RegimeLab::next_begins_apart(OpId op) {
   const SharedList<ProgramOp>& ops = programs_->front().ops;
   const std::uint32_t next = op.value + 1;
-  if (scripts_ == nullptr || !is_uneven(ops[op.value])) return false;
+  if (scripts_ == nullptr || !uneven_[op.value]) return false;
   if (next == ops.size() || ops[next].kind != ProgramOpKind::collective) return false;
   const FoldedMachine& folded = *at_grain(1).folded;
   return !folded.why_not().empty() || folded.standing() > 1;
@@ -224,12 +227,13 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
         sequence.look(now);
       },
       [&](const std::vector<std::uint32_t>& ended) {
-        const bool apart = !by_itself && ended_apart(*machine, program, ended);
+        const bool apart = !by_itself && ended_apart(*machine, program, uneven_, ended);
         if (apart) sequence.begin();
         return apart;
       });
   if (to == from) throw InternalError("a stretch of the program that never ends");
-  Regime regime = observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, all_at_once);
+  Regime regime =
+      observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, all_at_once, others_timed);
   regime.uncertainty =
       steady.uncertainty() + sequence.uncertainty() + std::llround(std::sqrt(machine->gpu(0).skip_variance()));
   if (grain > 1) tell_real_network(*machine, grain, regime);

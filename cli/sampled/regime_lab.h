@@ -96,6 +96,7 @@ class RegimeLab {
   const RunConfig* config_;
   const std::vector<Program>* programs_;
   const Scripts* scripts_;
+  std::vector<bool> uneven_;  // by operation
   std::map<std::uint32_t, Grain> grains_;
   ScriptedKernel nothing_;
   std::optional<Scripts> copies_;  // where collectives end at once

@@ -179,9 +179,9 @@ Regime RegimeLab::long_ring(const HostState& state, std::uint32_t grain) {
         paces.look(now);
         steady.look(now);
       },
-      [&](const std::vector<std::uint32_t>& ended) { return ended_apart(machine, program, ended); });
+      [&](const std::vector<std::uint32_t>& ended) { return ended_apart(machine, program, uneven_, ended); });
   if (to == from) throw InternalError("a stretch of the program that never ends");
-  Regime regime = observed_regime(machine, program, state, to.end, all_at_once);
+  Regime regime = observed_regime(machine, program, state, to.end, all_at_once, true);
   tell_real_network(machine, grain, regime);
   add_timed(machine, paces, flows.timed(), state.first.value, grain, regime);
   count(machine);

@@ -5,6 +5,7 @@
 
 #include "cli/sampled/program_likeness.h"
 #include "cli/sampled/shift_flows.h"
+#include "network/collective_algorithm.h"
 #include "traces/matched_collectives.h"
 
 namespace weft {
@@ -62,11 +63,24 @@ std::vector<RepeatedSteps> repeated_steps(const Program& program, std::uint32_t 
   return found;
 }
 
-bool is_uneven(const ProgramOp& op) {
-  return op.kind == ProgramOpKind::collective && !ends_everywhere(op.collective.kind);
+std::vector<bool> uneven_operations(const Program& program, const Scripts* scripts) {
+  std::vector<bool> uneven(program.ops.size(), false);
+  for (std::size_t i = 0; i < uneven.size(); ++i) {
+    const ProgramOp& op = program.ops[i];
+    uneven[i] = op.kind == ProgramOpKind::collective && !ends_everywhere(op.collective.kind);
+  }
+  if (scripts == nullptr) return uneven;
+  for (const Scripts::Collective& collective : scripts->collectives()) {
+    if (collective.plan.algorithm != to_string(CollectiveAlgorithm::tree)) continue;
+    for (const auto& [gpu, op] : collective.members) {
+      if (gpu == 0) uneven[op.value] = true;
+    }
+  }
+  return uneven;
 }
 
-bool ended_apart(const Machine& machine, const Program& program, const std::vector<std::uint32_t>& operations) {
+bool ended_apart(const Machine& machine, const Program& program, const std::vector<bool>& uneven,
+                 const std::vector<std::uint32_t>& operations) {
   if (operations.empty()) return false;
   const OpTimes* first_last = nullptr;
   bool uneven_apart = false;
@@ -77,7 +91,7 @@ bool ended_apart(const Machine& machine, const Program& program, const std::vect
     if (g == 0) first_last = &times[last];
     ends_apart = ends_apart || program.ops[last].kind != ProgramOpKind::kernel || apart(*first_last, times[last]);
     for (const std::uint32_t i : operations) {
-      uneven_apart = uneven_apart || (is_uneven(program.ops[i]) && apart(machine.gpu(0).times()[i], times[i]));
+      uneven_apart = uneven_apart || (uneven[i] && apart(machine.gpu(0).times()[i], times[i]));
     }
   }
   return uneven_apart && ends_apart;

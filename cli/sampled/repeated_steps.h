@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/machine.h"
+#include "cli/scripts.h"
 
 namespace weft {
 
@@ -17,13 +18,13 @@ struct RepeatedSteps {
 // From operation `from` on, those with kernels and shifts.
 [[nodiscard]] std::vector<RepeatedSteps> repeated_steps(const Program& program, std::uint32_t from);
 
-// Collectives that GPUs may end at different times: those with a root, and shifts, which over nodes a NIC brings to
-// some.
-[[nodiscard]] bool is_uneven(const ProgramOp& op);
+// By operation: collectives that GPUs may end at different times. Those with a root, shifts, which over nodes a NIC
+// brings to some, and all-reduces by one tree, whose root has the sum first. `scripts`: null, none is by a tree.
+[[nodiscard]] std::vector<bool> uneven_operations(const Program& program, const Scripts* scripts);
 
 // Whether GPUs ended one of those among these operations far apart, and were not held together by a kernel that lasts
 // longer.
-[[nodiscard]] bool ended_apart(const Machine& machine, const Program& program,
+[[nodiscard]] bool ended_apart(const Machine& machine, const Program& program, const std::vector<bool>& uneven,
                                const std::vector<std::uint32_t>& operations);
 
 // While a machine runs whose GPUs have drifted apart: once steps take the same time on all of them, all but the last
