@@ -20,6 +20,17 @@ constexpr Time kFlowStep = nanoseconds(500);
 // Likewise of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
 // seen.
 constexpr double kApartScatter = 0.0075;
+// Where they meet in routers, a few nanoseconds decide who comes first: `cycle` itself scatters by 0.4 to 3.3 % (eight
+// launch latencies, six networks of 8 A100; docs/validation.md).
+constexpr double kMeetingScatter = 0.02;
+
+// Operations before the first collective of which it is kept what the L2 holds.
+constexpr std::uint32_t kKeptBefore = 4;
+
+std::uint32_t first_collective_of(const Program& program) {
+  const auto is_one = [](const ProgramOp& op) { return op.kind == ProgramOpKind::collective; };
+  return static_cast<std::uint32_t>(std::ranges::find_if(program.ops, is_one) - program.ops.begin());
+}
 
 void run_to_end_of(OpId op, Gpu& gpu) {
   while (gpu.times()[op.value].end < 0) {
@@ -41,10 +52,13 @@ GpuProgress done_by(const Gpu& gpu) {
 
 }  // namespace
 
-RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts)
+RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts,
+                     const RegimeLab* quiet)
     : config_(&config),
       programs_(&programs),
       scripts_(scripts),
+      quiet_(quiet),
+      first_collective_(first_collective_of(programs.front())),
       uneven_(uneven_operations(programs.front(), scripts)) {}
 
 RegimeLab::~RegimeLab() = default;
@@ -83,7 +97,17 @@ L2Cache RegimeLab::l2_before(OpId op) {
     l2.rest();
     return l2;
   }
+  if (quiet_ != nullptr) {
+    if (const auto found = quiet_->kept_.find(op.value); found != quiet_->kept_.end()) return found->second;
+  }
   return l2_of_addresses(config_->system.gpu, programs_->front(), op, scripts_ != nullptr);
+}
+
+// What comes first beside a collective begins with or soon before it; until then all is as without communication.
+void RegimeLab::keep_before_first_collective(OpId op) {
+  const bool known = (l2_ && l2_at_ == op.value) || (flow_ != nullptr && flow_next_ == op.value);
+  if (!known || op.value > first_collective_ || first_collective_ - op.value > kKeptBefore) return;
+  kept_.insert_or_assign(op.value, l2_before(op));
 }
 
 void RegimeLab::keep_l2(const L2Cache& l2, std::uint32_t next) {
@@ -124,6 +148,7 @@ GpuProgress RegimeLab::flow_to_end_of(OpId op) {
 }
 
 Regime RegimeLab::kernel(OpId op) {
+  if (scripts_ == nullptr) keep_before_first_collective(op);
   start_flow_at(op);
   const double uncertain = flow_->skip_variance();
   const GpuProgress done = flow_to_end_of(op);
@@ -212,6 +237,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   const std::unique_ptr<Machine> machine =
       scripts_ == nullptr ? quiet_machine(state)
                           : machine_from(state, by_fewer ? *by_fewer : at_grain(grain), others_timed);
+  if (scripts_ == nullptr) keep_before_first_collective(state.first);
   const L2Cache before = l2_before(state.first);
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
@@ -243,7 +269,8 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   double scatter = grain > 1 ? kGrainScatter : 0;
   if (scripts_ != nullptr) {
     const FoldedMachine& folded = *(by_fewer ? *by_fewer : at_grain(grain)).folded;
-    scatter += folded.why_not().empty() ? folded.scatter(state.first.value, to.end) : kApartScatter;
+    const double apart = flows_meet() ? kMeetingScatter : kApartScatter;
+    scatter += folded.why_not().empty() ? folded.scatter(state.first.value, to.end) : apart;
   }
   regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(last));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);

@@ -20,8 +20,10 @@ inline constexpr double kGrainScatter = 0.01;
 
 class RegimeLab {
  public:
-  // All outlive it. `scripts`: null, collectives end at once.
-  RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts);
+  // All outlive it. `scripts`: null, collectives end at once. `quiet`: of the same programs without communication,
+  // which have run there.
+  RegimeLab(const RunConfig& config, const std::vector<Program>& programs, const Scripts* scripts,
+            const RegimeLab* quiet = nullptr);
   ~RegimeLab();
   RegimeLab(const RegimeLab&) = delete;
   RegimeLab& operator=(const RegimeLab&) = delete;
@@ -56,6 +58,7 @@ class RegimeLab {
   void count(const Machine& machine);
   L2Cache l2_before(OpId op);
   void keep_l2(const L2Cache& l2, std::uint32_t next);
+  void keep_before_first_collective(OpId op);
   [[nodiscard]] GpuWork quiet_work();
   [[nodiscard]] HostState state_before(std::uint32_t first) const;
   void start_flow_at(OpId op);
@@ -71,6 +74,8 @@ class RegimeLab {
   [[nodiscard]] SystemSpec system_at(std::uint32_t grain) const;
   Grain& at_grain(std::uint32_t grain);
   [[nodiscard]] std::uint32_t grain_of(OpId collective) const;
+  // A network in which messages pass routers of other GPUs.
+  [[nodiscard]] bool flows_meet() const;
   // Of a machine in which all collectives from an operation on may run, and nothing else does but take its time.
   [[nodiscard]] std::uint32_t grain_from(std::uint32_t op) const;
   [[nodiscard]] bool is_uneven_row(std::uint32_t op) const;
@@ -96,7 +101,11 @@ class RegimeLab {
   const RunConfig* config_;
   const std::vector<Program>* programs_;
   const Scripts* scripts_;
-  std::vector<bool> uneven_;  // by operation
+  const RegimeLab* quiet_;
+  bool settles_;                           // flows do not meet
+  std::uint32_t first_collective_;         // operation; without one, their number
+  std::map<std::uint32_t, L2Cache> kept_;  // as left before operations just before the first collective
+  std::vector<bool> uneven_;               // by operation
   std::map<std::uint32_t, Grain> grains_;
   ScriptedKernel nothing_;
   std::optional<Scripts> copies_;  // where collectives end at once

@@ -46,7 +46,7 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
   RegimeLab quiet_lab(config, programs, nullptr);
   SampledTimeline quiet(config, programs.front(), false, memory, quiet_lab);
   quiet.run(stage(0.2, 0.5, "without communication"));
-  RegimeLab lab(config, programs, &scripts);
+  RegimeLab lab(config, programs, &scripts, &quiet_lab);
   SampledTimeline timeline(config, programs.front(), true, memory, lab);
   const auto one_by_one = [&] { return lab.why_not_folded() && !lab.why_not_folded()->empty() && programs.size() > 1; };
   timeline.run(!progress ? std::function<void(double)>() : [&](double share) {

@@ -83,6 +83,15 @@ TEST(SampledPlaces, WhoIsThroughEarlyGoesOnWithTheNext) {
   }
 }
 
+// Along a line the last of a ring sends to the first through all others. In coarser lines it took 22 % longer.
+TEST(SampledPlaces, MessagesThatMeetInRoutersAreToldInFineLines) {
+  const auto [cycle, sampled] = run_both(R"({"system": {"base": "dgx-a100", "gpu": {"compute_units": 24}}, "gpus": 8,
+    "network": {"topology": "mesh", "dimensions": [8]}, "workload": {"collective": "all_reduce", "bytes": 16777216},
+    "all_reduce": {"algorithm": "ring", "protocol": "Simple", "channels": 8}})");
+  EXPECT_NEAR(collective_end(sampled) / collective_end(cycle), 1, 0.05);
+  EXPECT_GT(sampled.at("engine").at("sampling_error_estimate").get<double>(), 0.035);
+}
+
 // The nearest message of equal shares is longer than the longest that LL takes; it goes by LL all the same.
 TEST(SampledPlaces, EqualSharesGoByTheProtocolOfTheMessage) {
   const RunConfig config =
