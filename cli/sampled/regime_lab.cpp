@@ -105,8 +105,7 @@ L2Cache RegimeLab::l2_before(OpId op) {
 
 // What comes first beside a collective begins with or soon before it; until then all is as without communication.
 void RegimeLab::keep_before_first_collective(OpId op) {
-  const bool known = (l2_ && l2_at_ == op.value) || (flow_ != nullptr && flow_next_ == op.value);
-  if (!known || op.value > first_collective_ || first_collective_ - op.value > kKeptBefore) return;
+  if (scripts_ != nullptr || op.value > first_collective_ || first_collective_ - op.value > kKeptBefore) return;
   kept_.insert_or_assign(op.value, l2_before(op));
 }
 
@@ -148,10 +147,10 @@ GpuProgress RegimeLab::flow_to_end_of(OpId op) {
 }
 
 Regime RegimeLab::kernel(OpId op) {
-  if (scripts_ == nullptr) keep_before_first_collective(op);
   start_flow_at(op);
   const double uncertain = flow_->skip_variance();
   const GpuProgress done = flow_to_end_of(op);
+  keep_before_first_collective(OpId{flow_next_});
   const GpuProgress moved = done.since(flow_done_);
   flow_done_ = done;
   return observed(*flow_, op, moved, flow_->skip_variance() - uncertain);
@@ -237,7 +236,6 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   const std::unique_ptr<Machine> machine =
       scripts_ == nullptr ? quiet_machine(state)
                           : machine_from(state, by_fewer ? *by_fewer : at_grain(grain), others_timed);
-  if (scripts_ == nullptr) keep_before_first_collective(state.first);
   const L2Cache before = l2_before(state.first);
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
@@ -275,6 +273,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(last));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
   keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);
+  keep_before_first_collective(OpId{to.first});
   return regime;
 }
 

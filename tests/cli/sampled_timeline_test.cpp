@@ -121,5 +121,35 @@ TEST(SampledTimeline, AKernelBeginsWithItsFirstBlock) {
   }
 }
 
+// A kernel's loads are ahead of its stores, so it leaves more dirty lines than the order of its rounds says.
+TEST(SampledTimeline, WhatComesFirstBesideACollectiveMeetsTheL2OfTheQuietRun) {
+  const RunConfig config = read_run_config(Json::parse(R"({"system": "dgx1-v100", "gpus": 2,
+    "workload": {"collective": "all_reduce", "bytes": 4096}})"),
+                                           "test.json");
+  Program program;
+  program.priorities = {0, 1};
+  ProgramOp widen = kernel();
+  widen.kernel.shape.grid[0] = 4096;
+  widen.kernel.reads = {{.base = kFirstAddress + (1 << 28), .bytes_per_block = 2048}};
+  widen.kernel.writes = {{.base = kFirstAddress + (1 << 29), .bytes_per_block = 4096}};
+  program.ops = {widen, bucket(0, OpId{0}), kernel({OpId{1}})};
+  const std::vector<Program> programs(2, program);
+  const Scripts scripts(config, programs);
+  Machine machine(config.system, {scripts.work(0), scripts.work(1)}, scripts.multicast_groups());
+  machine.run_until_asleep(1);
+  const auto written = [&](bool asks) {
+    RegimeMemory memory(std::nullopt);
+    RegimeLab quiet(config, programs, nullptr);
+    SampledTimeline(config, program, false, memory, quiet).run({});
+    RegimeLab lab(config, programs, &scripts, asks ? &quiet : nullptr);
+    SampledTimeline timeline(config, program, true, memory, lab);
+    timeline.run({});
+    return static_cast<double>(timeline.sum().hbm_write_bytes);
+  };
+  const auto real = static_cast<double>(machine.gpu(0).hbm_bytes().written);
+  EXPECT_NEAR(written(true) / real, 1, 0.02);
+  EXPECT_LT(written(false) / real, 0.95);
+}
+
 }  // namespace
 }  // namespace weft
