@@ -204,7 +204,8 @@ bool WaveSkip::leave_out(std::uint64_t work, const L2Cache::Touched& moved, std:
   const GpuProgress like = mean_.times(static_cast<double>(work) / static_cast<double>(turn_));
   const auto bytes = static_cast<double>(moved.fetched_bytes + moved.written_back_bytes);
   GpuProgress left_out = like.times(like.at > 0 ? time_of(like, bytes) / static_cast<double>(like.at) : 1);
-  const SubCycle warm_up = std::max(warming_, -left_out.at);  // time does not run backwards: the next turns take the rest
+  const SubCycle warm_up =
+      std::max(warming_, -left_out.at);  // time does not run backwards: the next turns take the rest
   left_out.at += warm_up;
   warming_ -= warm_up;
   left_out_before_ = true;

@@ -102,7 +102,6 @@ class RegimeLab {
   const std::vector<Program>* programs_;
   const Scripts* scripts_;
   const RegimeLab* quiet_;
-  bool settles_;                           // flows do not meet
   std::uint32_t first_collective_;         // operation; without one, their number
   std::map<std::uint32_t, L2Cache> kept_;  // as left before operations just before the first collective
   std::vector<bool> uneven_;               // by operation
