@@ -8,8 +8,8 @@ namespace weft {
 
 // Operations of `program` from where it was to `end`, as GPUs had them in the mean, but collectives until the last GPU
 // is through: the next one waits for it; if all were quiet at once at the end, only the last one. `of_first`: kernels
-// of the others only took their time, so what the first GPU had counts then. Loads of links and switches with what was
-// left out.
+// of the others only took their time, so it is then the first GPU's operations that count, not the mean. Loads of links
+// and switches with what was left out.
 [[nodiscard]] Regime observed_regime(const Machine& machine, const Program& program, const HostState& from,
                                      std::uint32_t end, bool all_at_once = false, bool of_first = false);
 

@@ -24,7 +24,8 @@ constexpr double kApartScatter = 0.0075;
 // launch latencies, six networks of 8 A100; docs/validation.md).
 constexpr double kMeetingScatter = 0.02;
 
-// Operations before the first collective of which it is kept what the L2 holds.
+// Operations before the first collective of which it is kept what the L2 holds; a stretch that begins earlier has a
+// guess. A choice: each is a copy of the tags.
 constexpr std::uint32_t kKeptBefore = 4;
 
 std::uint32_t first_collective_of(const Program& program) {

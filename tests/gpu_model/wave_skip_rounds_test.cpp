@@ -4,14 +4,10 @@
 #include <algorithm>
 
 #include "gpu_model/wave_skip.h"
+#include "tests/gpu_model/turns.h"
 
 namespace weft {
 namespace {
-
-constexpr std::uint64_t kTurn = 100;
-constexpr double kHbmRate = 4;  // bytes a subcycle
-constexpr SubCycle kTime = 500;
-constexpr std::int64_t kCache = 1 << 20;
 
 // Rounds go faster, then slower again, and scatter: what is left out goes as those before it.
 TEST(WaveSkipRounds, SamplesRoundsAllAlong) {

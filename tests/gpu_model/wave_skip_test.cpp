@@ -4,13 +4,10 @@
 
 #include <cmath>
 
+#include "tests/gpu_model/turns.h"
+
 namespace weft {
 namespace {
-
-constexpr std::uint64_t kTurn = 100;
-constexpr double kHbmRate = 4;  // bytes a subcycle
-constexpr SubCycle kTime = 500;
-constexpr std::int64_t kCache = 1 << 20;
 
 // Does `work` in turns that take what `time(turn)` says and read 1000 bytes. Where turns agree, all but the last are
 // left out, each of which moves `moved`. How many they were.
