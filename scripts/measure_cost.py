@@ -4,16 +4,14 @@ bytes and kernels, in `sampled` with what is simulated in detail (regimes). One 
 each unit, memory transactions and memory. Two minutes on one core.
 
 With WEFT another program than build/release/cli/weft."""
-import json
 import os
 import pathlib
 import re
-import resource
-import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from measure_sampled import ROOT, run
+
 # Three levels, 16 GPUs a leaf, none of which stands for another.
 TREE = {"base": "hgx-h100", "max_gpus": 4096, "switch_reduce": None,
         "network": {"topology": "fat_tree", "tree": {"levels": 3, "radix": 32}}}
@@ -34,7 +32,7 @@ GROWTHS = {
         "system": "dgx-a100", "gpus": 2, "workload": {"collective": "all_reduce", "bytes": mib << 20},
         "all_reduce": {"algorithm": "ring", "protocol": "Simple"}}),
     "kernels": ((1, 10, 100, 1000), lambda steps: {**convolutions(1, 2000), "iterations": steps}),
-    "regimes": ((1, 10, 100, 1000), lambda layers: {**convolutions(layers, 4000), "fidelity": "sampled"}),
+    "regimes": ((1, 10, 100, 1000), lambda layers: convolutions(layers, 4000)),
 }
 
 
@@ -47,21 +45,9 @@ def units(what, size, out, result):
     return size
 
 
-def run(weft, config, folder):
-    """The result and its seconds of CPU time."""
-    (folder / "run.json").write_text(json.dumps({"fidelity": "cycle", **config}))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said = subprocess.run([weft, "run", "run.json", "--threads", "1", "-o", "out"], cwd=folder, capture_output=True,
-                          text=True, env={**os.environ, "WEFT_REGIMES": ""}, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if said.returncode != 0:
-        sys.exit(f"{config}: {said.stderr.strip()}")
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return json.loads((folder / "out" / "result.json").read_text()), seconds
-
-
 def main():
-    weft = os.environ.get("WEFT", str(ROOT / "build/release/cli/weft"))
+    os.environ.setdefault("WEFT_CONFIGS", str(ROOT / "configs"))
+    weft = os.environ.get("WEFT", str(ROOT / "build" / "release" / "cli" / "weft"))
     wanted = sys.argv[1:] or list(GROWTHS)
     if unknown := [name for name in wanted if name not in GROWTHS]:
         sys.exit(f"{unknown[0]}: expected one of {', '.join(GROWTHS)}")
@@ -69,9 +55,11 @@ def main():
     for what in wanted:
         sizes, config_of = GROWTHS[what]
         for size in sizes:
-            with tempfile.TemporaryDirectory() as folder:
-                result, seconds = run(weft, config_of(size), pathlib.Path(folder))
-                engine, count = result["engine"], units(what, size, pathlib.Path(folder) / "out", result)
+            with tempfile.TemporaryDirectory() as name:
+                folder = pathlib.Path(name)
+                fidelity = "sampled" if what == "regimes" else "cycle"
+                result, seconds = run(weft, {**config_of(size), "threads": 1}, fidelity, folder, "")
+                engine, count = result["engine"], units(what, size, folder / "out", result)
             print(f"| {count} {what} | {seconds:.2f} | {seconds / count * 1e3:.3g} | "
                   f"{engine['memory_transactions'] / count:,.0f} | {engine['peak_rss_bytes'] / 2**30:.2f} |", flush=True)
 
