@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <numeric>
 
 #include "gpu_model/coarse_programs.h"
 #include "gpu_model/dma_collectives.h"
@@ -44,9 +43,7 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .channels_to_peer = choice.channels_to_peer,
           .piece_bytes = protocol.piece_bytes,
           .pieces_per_chunk = protocol.pieces_per_chunk,
-          .chunk_unit = wish.alike_ranks
-                            ? std::lcm(std::int64_t{protocol.data_bytes_per_line}, std::int64_t{kLineBytes})
-                            : protocol.chunk_unit,
+          .chunk_unit = wish.alike_ranks ? std::int64_t{kLineBytes} : protocol.chunk_unit,
           .chunk_order = protocol.chunk_order,
           .tree_pieces = tree_pieces(choice.protocol),
           .ranks_per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand),

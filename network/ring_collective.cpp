@@ -25,7 +25,13 @@ ChunkGrid ring_grid(const ScheduleRequest& request) {
 // A chunk has the number of the rank whose part it is, whatever the order of the ring.
 class RingSchedule : public GeneratedSchedule {
  public:
-  explicit RingSchedule(const ScheduleRequest& request) : GeneratedSchedule(request), grid_(ring_grid(request)) {}
+  explicit RingSchedule(const ScheduleRequest& request) : GeneratedSchedule(request), grid_(ring_grid(request)) {
+    const bool may_idle = request.kind == CollectiveKind::all_reduce && grid_.loops() > 0;
+    // Loops before the last one are full.
+    for (std::uint32_t channel = 0; channel < request.channels && may_idle && !idles_; ++channel) {
+      idles_ = grid_.used_parts(grid_.loops() - 1, channel) < ranks();
+    }
+  }
 
   [[nodiscard]] std::uint64_t steps(std::uint32_t /*rank*/, std::uint32_t /*block*/,
                                     std::uint32_t /*group*/) const override {
@@ -47,7 +53,7 @@ class RingSchedule : public GeneratedSchedule {
   // its own downwards.
   [[nodiscard]] std::uint64_t skip_idle(std::uint32_t rank, std::uint32_t block, std::uint32_t /*group*/,
                                         std::uint64_t index) const override {
-    if (request().kind != CollectiveKind::all_reduce) return index;
+    if (!idles_) return index;
     const std::uint64_t loop = index / grid_.slices() / visits();
     const std::uint64_t loop_end = (loop + 1) * visits() * grid_.slices();
     const std::uint32_t used = grid_.used_parts(loop, block);
@@ -119,6 +125,7 @@ class RingSchedule : public GeneratedSchedule {
   }
 
   ChunkGrid grid_;
+  bool idles_ = false;  // some chunks of an all-reduce have no bytes
 };
 
 }  // namespace

@@ -23,23 +23,27 @@ namespace {
 
 // How far off collectives are that some GPUs stand for, one standard deviation (docs/validation.md): between nodes by
 // trees in which all nodes are alike, those of switches apart, and of all pairs; where LL and LL128 cut unevenly by the
-// library, or on fewer channels; of long messages in a switch, whose blocks stay in step; where a branch of a tree of
-// switches stands for all; all others.
+// library, on fewer channels, or in longer pieces, of which others are empty; of long messages in a switch, whose
+// blocks stay in step; where a branch of a tree of switches stands for all, on several channels, of which one is held
+// up at times, or on one; all others.
 constexpr double kTreeScatter = 0.035;
 constexpr double kInSwitchTreeScatter = 0.06;
 constexpr double kPairsScatter = 0.035;
 constexpr double kUnevenScatter = 0.035;
+constexpr double kLongerPieceScatter = 0.075;
 constexpr double kInSwitchScatter = 0.035;
-constexpr double kBranchScatter = 0.015;
+constexpr double kBranchScatter = 0.045;
+constexpr double kBranchOfOneScatter = 0.015;
 constexpr double kFoldedScatter = 0.0075;
-constexpr double kUneven = 1.05;      // of the fullest block or phase, as a share of the mean
-constexpr double kMostOfTree = 1.05;  // of what is sent through a tree of switches, in place of the message
+constexpr double kUneven = 1.05;       // of the fullest block or phase, as a share of the mean
+constexpr double kLongerPiece = 1.25;  // of the library's, to those of even shares
+constexpr double kMostOfTree = 1.05;   // of what is sent through a tree of switches, in place of the message
 // Of longer messages, phases that are shorter are the last ones, for which few wait.
 constexpr std::int64_t kShortMessage = 1 << 20;
 constexpr std::int64_t kLongInSwitch = 128 << 20;
 
-// Shares are multiples of one of these, so that they begin with a line: 1920 where lines hold 120 B of data.
-constexpr std::array<std::int64_t, 10> kChunkUnits{128, 1920, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
+// Shares are multiples of one of these, so that they begin with a line.
+constexpr std::array<std::int64_t, 9> kChunkUnits{128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
 
 // Messages of the same bytes or a few more of which all ranks may have the same share, the nearest first: each of
 // `parts` that it is cut into is the same on all channels, or on as many channels as are filled.
@@ -134,11 +138,16 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       const CollectivePlan& plan = scripts.collectives().front().plan;
       const auto by = way_of(plan);
       if (!by) continue;
-      if (flagged) fullest_of_even = fullest_of(plan).block;
+      const Fullest even_fullest = flagged ? fullest_of(plan) : Fullest();
+      fullest_of_even = even_fullest.block;
+      const bool longer_piece =
+          flagged && static_cast<double>(fullest.piece) > kLongerPiece * static_cast<double>(even_fullest.piece);
+      if (tree && longer_piece) continue;
       Evened evened{even, *by, kFoldedScatter, has_alike(*by)};
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
+      if (longer_piece) evened.scatter = kLongerPieceScatter;
       if (in_switch && bytes >= kLongInSwitch) evened.scatter = kInSwitchScatter;
-      if (tree) evened.scatter = std::max(kBranchScatter, longer - 1);
+      if (tree) evened.scatter = std::max(plan.channels > 1 ? kBranchScatter : kBranchOfOneScatter, longer - 1);
       if (many_pairs || meets_by_chance(config, op.collective))
         evened.scatter = std::max(evened.scatter, kPairsScatter);
       if (evened.alike_trees)

@@ -42,7 +42,7 @@ Fullest fullest_of(const CollectivePlan& plan) {
   if (all == 0 || all_sent == 0) return {};
   const double asked = static_cast<double>(std::min(plan.ranks.size(), kAskedRanks) * stored.size());
   return {static_cast<double>(fullest) * static_cast<double>(stored.size()) / static_cast<double>(all),
-          static_cast<double>(longest * most_phases) * asked / static_cast<double>(all_sent)};
+          static_cast<double>(longest * most_phases) * asked / static_cast<double>(all_sent), longest};
 }
 
 }  // namespace weft

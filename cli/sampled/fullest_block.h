@@ -1,6 +1,8 @@
 // How unevenly a library's cut shares out a message.
 #pragma once
 
+#include <cstdint>
+
 #include "gpu_model/collective_kernel.h"
 
 namespace weft {
@@ -9,6 +11,7 @@ namespace weft {
 // be another's on another one. And what all would send if each phase were the longest, and all had as many, likewise.
 struct Fullest {
   double block = 1, phase = 1;
+  std::int64_t piece = 0;  // lines of the longest that is sent
 };
 // Goes through the phases of up to 16 ranks.
 [[nodiscard]] Fullest fullest_of(const CollectivePlan& plan);

@@ -113,11 +113,13 @@ std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(std::span<const
   const Mark& from = window.front();
   const Mark& now = window.back();
   const double passed = to_seconds(now.when - from.when);
-  const std::vector<PhaseRepeats> one = repeats(window, turn);
-  const double flags = one.empty() ? 0 : turns_of_flags(now, one);
-  if (flags < 1) return std::nullopt;
+  const std::vector<PhaseRepeats>* repeated = too_soon(window, turn) ? nullptr : repeats(window, turn);
+  if (repeated == nullptr) return std::nullopt;
+  const std::vector<PhaseRepeats>& one = *repeated;
   const std::optional<SteadyTurn> found = turn_between(from.warps, now.warps, passed, one);
   if (!found) return std::nullopt;
+  const double flags = turns_of_flags(now, one);
+  if (flags < 1) return std::nullopt;
   const double watched = passed / found->seconds;
   pace.turn = found->seconds;
   double most = std::min(most_ * watched, flags);
@@ -237,7 +239,9 @@ bool SteadySteps::leave_out_known(const Mark& now, const TouchElsewhere& elsewhe
   const double at = phases(now);
   if (at < next_known_) return false;
   next_known_ = at + kBetweenKnown;
-  const std::vector<PhaseRepeats> one = repeats({&now, 1}, Turn::step);
+  const std::vector<PhaseRepeats>* repeated = repeats({&now, 1}, Turn::step);
+  if (repeated == nullptr) return false;
+  const std::vector<PhaseRepeats>& one = *repeated;
   const auto known = paces_.find(all_of(one));
   if (known == paces_.end()) return false;
   const double flags = turns_of_flags(now, one);

@@ -15,6 +15,12 @@ constexpr std::array<std::size_t, 8> kWindows = {16, 12, 8, 6, 4, 3, 2, 1};
 constexpr double kSteps = 2;
 // One look costs something for each group of warps of all GPUs.
 constexpr std::int64_t kTransactions = 8192;
+// Of so many like steps of many GPUs and more, this share comes first, at most so many, and each half of a window has
+// so many at least. All are choices (docs/validation.md, Scale).
+constexpr double kManySteps = 64;
+constexpr double kFirstShare = 1.0 / 4;
+constexpr double kFirstSteps = 32;
+constexpr double kFewestSteps = 6;
 constexpr std::int64_t kFewestTransactions = 256;
 }  // namespace
 
@@ -63,6 +69,7 @@ bool SteadySteps::passed(const Mark& from, const Mark& to, bool waves) const {
 void SteadySteps::look(Time now, const TouchElsewhere& elsewhere) {
   if (machine_->gpu(0).statistics().memory_transactions < next_look_) return;
   next_look_ = machine_->gpu(0).statistics().memory_transactions + between_;
+  repeats_.clear();
   const std::optional<Mark> found = mark(now);
   const auto same_warps = [](const Warps& a, const Warps& b) { return a.gpu == b.gpu && a.at.agent == b.at.agent; };
   const auto of_others = [&](const Marks& marks) {
@@ -75,6 +82,7 @@ void SteadySteps::look(Time now, const TouchElsewhere& elsewhere) {
     most_ = kFewest;
     left_out_ = {};
     next_known_ = 0;
+    run_ = {};
     if (!found) return;
   }
   if (leave_out_known(*found, elsewhere)) return;
@@ -110,17 +118,37 @@ bool SteadySteps::look(Marks& marks, const Mark& found, bool waves, const TouchE
   return false;
 }
 
-// One turn of each group of warps. None: some repeat nothing, or did not in all of the window what they repeat.
-std::vector<PhaseRepeats> SteadySteps::repeats(std::span<const Mark> window, Turn turn) const {
-  std::vector<PhaseRepeats> found;
-  for (std::size_t i = 0; i < window.back().warps.size(); ++i) {
-    const Warps& warps = window.back().warps[i];
-    PhaseRepeats next = machine_->gpu(warps.gpu).repeats(warps.at.agent, turn, 1);
-    const auto does = [&](const Mark& mark) { return std::ranges::binary_search(next.works, mark.warps[i].at.work); };
-    if (next.turns < 2 || !std::ranges::all_of(window, does)) return {};
-    found.push_back(std::move(next));
+// One turn of each group of warps. Null: some repeat nothing, or did not in all of the window what they repeat.
+const std::vector<PhaseRepeats>* SteadySteps::repeats(std::span<const Mark> window, Turn turn) {
+  const std::vector<Warps>& now = window.back().warps;
+  std::vector<PhaseRepeats>& found = repeats_[turn];
+  while (found.size() < now.size() && (found.empty() || found.back().turns >= 2)) {
+    const Warps& warps = now[found.size()];
+    found.push_back(machine_->gpu(warps.gpu).repeats(warps.at.agent, turn, 1));
   }
-  return found;
+  if (found.empty() || found.back().turns < 2) return nullptr;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const auto does = [&](const Mark& mark) {
+      return std::ranges::binary_search(found[i].works, mark.warps[i].at.work);
+    };
+    if (!std::ranges::all_of(window, does)) return nullptr;
+  }
+  return &found;
+}
+
+bool SteadySteps::too_soon(std::span<const Mark> window, Turn turn) {
+  const Mark& now = window.back();
+  if (machine_->gpus() == 1 || !now.kernels.empty()) return false;
+  constexpr auto kMost = static_cast<std::uint64_t>(kFirstSteps / kFirstShare);
+  const Warps& first = now.warps.front();
+  const PhaseRepeats ahead = machine_->gpu(0).repeats(first.at.agent, turn, kMost);
+  if (ahead.period == 0 || !ahead.even) return false;
+  if (run_.kind != ahead.kind) run_ = {.kind = ahead.kind, .began = first.at.phases};
+  const double done = (first.at.phases - run_.began) / ahead.period;
+  const double all = done + static_cast<double>(ahead.turns);
+  if (all < kManySteps) return false;
+  const double half = (phases(now) - phases(window.front())) / 2 / ahead.period;
+  return done < std::min(kFirstSteps, kFirstShare * all) || half < kFewestSteps;
 }
 
 double SteadySteps::whole_turn(std::span<const Mark> window, const std::vector<PhaseRepeats>& one) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -45,7 +46,9 @@ class SteadySteps {
   [[nodiscard]] std::optional<Mark> mark(Time now) const;
   // Phases that warps have been through, each, on average.
   [[nodiscard]] static double phases(const Mark& at);
-  [[nodiscard]] std::vector<PhaseRepeats> repeats(std::span<const Mark> window, Turn turn) const;
+  [[nodiscard]] const std::vector<PhaseRepeats>* repeats(std::span<const Mark> window, Turn turn);
+  // Of many steps of many GPUs, in the first ones and in short windows it does not show who will hold up the others.
+  [[nodiscard]] bool too_soon(std::span<const Mark> window, Turn turn);
   [[nodiscard]] std::vector<PhaseRepeats> turns_ahead(const Mark& at, const std::vector<PhaseRepeats>& one, Turn turn,
                                                       double most, const std::vector<double>& leads = {}) const;
   // Turns until those that get ahead of others have filled all that lies between; 0: some wait already.
@@ -92,13 +95,19 @@ class SteadySteps {
   Machine* machine_;
   std::int64_t between_;  // two looks, memory transactions of the first GPU
   std::int64_t next_look_ = 0;
-  double steps_;  // of a window
+  double steps_;                                       // of a window
+  std::map<Turn, std::vector<PhaseRepeats>> repeats_;  // at this look, as far as they were asked for
   SteadyKernels kernels_;
   Marks marks_;
   Marks wave_marks_;                               // of windows in which kernels had whole waves
   double most_ = kFewest;                          // windows that are left out at once
   std::unordered_map<std::uint64_t, Pace> paces_;  // of collectives alone, by the steps that all repeat
   double next_known_ = 0;                          // phases, on average, at which they are looked for
+  // Of many GPUs, the like steps that they are in.
+  struct Run {
+    std::uint64_t kind = 0;
+    double began = 0;  // phases of the first group of warps
+  } run_;
   // Of collectives alone, turns of one kind so far, and the time that was given to them.
   struct LeftOut {
     std::uint64_t kind = 0;

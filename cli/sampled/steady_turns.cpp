@@ -17,6 +17,11 @@ namespace {
 // the ends of windows, which hold whole ones of those, is equally far in them.
 constexpr double kApart = 2;
 constexpr double kApartInBursts = 0.25;
+// Of the groups' turns in a window, from the fewest to the most as a share of their mean, for them to agree; and where
+// all do alike and are told by the slowest one: behind it all that lies between is full and one passes on what the next
+// has room for, which takes a quarter longer than in step (docs/validation.md, Scale).
+constexpr double kAgree = 2 * WaveSkip::kSettled;
+constexpr double kHeldUp = 0.3;
 
 // Whole turns, of those that tell it, from which is seen who gets ahead of them.
 constexpr double kTurnsOfLead = 3;
@@ -51,7 +56,7 @@ struct Turns {
   }
   [[nodiscard]] double mean() const { return sum / static_cast<double>(groups); }
   // `apart`: how far they may seem to be.
-  [[nodiscard]] bool agree(double apart) const { return most - least <= 2 * WaveSkip::kSettled * mean() + apart; }
+  [[nodiscard]] bool agree(double apart, double share = kAgree) const { return most - least <= share * mean() + apart; }
 };
 
 // Groups that do the same go on together; who is ahead of the slowest gets further ahead.
@@ -96,8 +101,12 @@ std::optional<SteadyTurn> turn_between(std::span<const SteppingWarps> from, std:
   }
   const double mean = all.mean();
   const bool unlike = std::ranges::any_of(repeats, [&](const PhaseRepeats& r) { return r.period != shortest; });
+  const CollectiveSteps& before = from[rear].at;
+  const CollectiveSteps& after = to[rear].at;
+  const std::uint32_t phases = after.phase - before.phase;
+  const bool rear_tells = alike && !unlike && phases > 0 && (repeats[rear].even || phases % repeats[rear].period == 0);
   std::vector<double> leads;
-  if (!all.agree((unlike ? kApartInBursts : kApart) / shortest)) {
+  if (!all.agree((unlike ? kApartInBursts : kApart) / shortest, rear_tells ? kHeldUp : kAgree)) {
     if (unlike) leads = leads_of(turns, shortest, repeats);
     if (leads.empty()) return std::nullopt;
   }
@@ -106,10 +115,7 @@ std::optional<SteadyTurn> turn_between(std::span<const SteppingWarps> from, std:
     return seconds ? std::optional(SteadyTurn{*seconds, std::move(leads)}) : std::nullopt;
   }
   const double turn = window / mean;
-  const CollectiveSteps& before = from[rear].at;
-  const CollectiveSteps& after = to[rear].at;
-  const std::uint32_t phases = after.phase - before.phase;
-  if (!alike || phases == 0 || (!repeats[rear].even && phases % repeats[rear].period != 0)) return SteadyTurn{turn, {}};
+  if (!rear_tells) return SteadyTurn{turn, {}};
   // From entry to entry, or by how far it is within its phases: one may have a beginning in it, the other is not exact.
   const double passed = (after.phases - before.phases) / repeats[rear].period;
   const double its_turn =

@@ -196,11 +196,11 @@ TEST(SampledPlaces, ACollectiveByItselfIsFoldedByItself) {
   EXPECT_EQ(sums, 1U);
 }
 
-std::string on_fat_tree(int gpus, const char* collective, int bytes) {
+std::string on_fat_tree(int gpus, const char* collective, int bytes, const char* all_reduce = "{}") {
   return fmt::format(R"({{"system": {{"base": "hgx-h100", "max_gpus": 128, "switch_reduce": null,
       "network": {{"topology": "fat_tree", "tree": {{"levels": 2, "radix": 16}}}}}},
-    "gpus": {}, "workload": {{"collective": "{}", "bytes": {}}}}})",
-                     gpus, collective, bytes);
+    "gpus": {}, "workload": {{"collective": "{}", "bytes": {}}}, "all_reduce": {}}})",
+                     gpus, collective, bytes, all_reduce);
 }
 
 // Eight leaves of eight GPUs for all sixteen; what goes from the last one to the next half comes back to the first one.
@@ -219,6 +219,40 @@ TEST(SampledPlaces, ABranchOfAFatTreeStandsForAll) {
   for (const char* name : {"", "gpu127->", "router12->", "router15->"}) {
     EXPECT_NEAR(bytes_of(sampled, name) / bytes_of(cycle, name), 1, 0.03) << name;
   }
+}
+
+// A share of 4096 B, of which a line with flags holds 120, begins with a line and a slot for all.
+TEST(SampledPlaces, SharesOfLinesWithFlagsAreAlike) {
+  const RunConfig config = config_of(on_fat_tree(128, "all_reduce", 8388608, R"({"algorithm": "ring",
+      "protocol": "LL128", "channels": 16})"));
+  const FoldedMachine folded(config, programs_of(config));
+  EXPECT_EQ(folded.why_not(), "");
+  EXPECT_EQ(folded.standing(), 64U);
+}
+
+// Ranks get out of step in some thirty of 127 steps, and hold up each other.
+TEST(SampledPlaces, ManyStepsAreWatchedBeforeOthersAreLeftOut) {
+  const Json sampled = run_one(on_fat_tree(128, "all_reduce", 8388608, R"({"algorithm": "ring",
+      "protocol": "Simple", "channels": 4})"),
+                               "sampled");
+  const double skipped = sampled.at("engine").at("skipped_fraction").get<double>();
+  EXPECT_GT(skipped, 0.6);
+  EXPECT_LT(skipped, 0.8);
+  // One standard deviation of its folding alone is 4.5 %.
+  EXPECT_GT(sampled.at("engine").at("sampling_error_estimate").get<double>(), 0.09);
+}
+
+// By 19200 B, 1 MiB are 55 of the 384 chunks that the ranks could have, and each hop takes as long as such a one does.
+TEST(SampledPlaces, EvenSharesThatAreShorterThanTheLibrarysAreLessCertain) {
+  const auto scatter = [](int mebibytes) {
+    const RunConfig config = config_of(fmt::format(R"({{"system": "dgx-a100-cluster", "gpus": 16,
+        "workload": {{"collective": "all_reduce", "bytes": {}}},
+        "all_reduce": {{"algorithm": "ring", "protocol": "LL128"}}}})",
+                                                   mebibytes << 20));
+    return FoldedMachine(config, programs_of(config)).scatter(0, 1);
+  };
+  EXPECT_GE(scatter(1), 0.07);
+  EXPECT_LT(scatter(32), 0.04);
 }
 
 TEST(SampledPlaces, FewGpusOfAFatTreeAndAllPairsAreSimulatedOneByOne) {

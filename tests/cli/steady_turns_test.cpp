@@ -54,6 +54,14 @@ TEST(SteadyTurns, AllGoAtThePaceOfOneThatIsBehindAndSlower) {
   EXPECT_NEAR(*window(8.3e-6).turn(), 8.3e-6, 1e-9);
 }
 
+// Behind who is held up all is full; of different things, others may be waited for by nobody.
+TEST(SteadyTurns, OneMayBeHeldUpALot) {
+  Window held = window(12e-6);
+  EXPECT_NEAR(*held.turn(), 12e-6, 1e-9);
+  for (std::uint32_t g = 0; g < kGroups / 2; ++g) held.repeats[g].remote_lines = 0;
+  EXPECT_FALSE(held.steady());
+}
+
 TEST(SteadyTurns, OneThatIsBehindAndFasterCatchesUp) { EXPECT_NEAR(*window(7.4e-6).turn(), 8e-6, 0.05e-6); }
 
 // Those that fill slots for others are ahead by that, and are not the same as they are.
