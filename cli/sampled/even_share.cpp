@@ -142,7 +142,10 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       fullest_of_even = even_fullest.block;
       const bool longer_piece =
           flagged && static_cast<double>(fullest.piece) > kLongerPiece * static_cast<double>(even_fullest.piece);
-      if (tree && longer_piece) continue;
+      if (tree && longer_piece) {  // 16 % too fast (docs/validation.md)
+        why_not = fmt::format("pieces of {} are longer than equal shares of it", op.name);
+        continue;
+      }
       Evened evened{even, *by, kFoldedScatter, has_alike(*by)};
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
       if (longer_piece) evened.scatter = kLongerPieceScatter;

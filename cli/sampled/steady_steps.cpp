@@ -15,13 +15,13 @@ constexpr std::array<std::size_t, 8> kWindows = {16, 12, 8, 6, 4, 3, 2, 1};
 constexpr double kSteps = 2;
 // One look costs something for each group of warps of all GPUs.
 constexpr std::int64_t kTransactions = 8192;
+constexpr std::int64_t kFewestTransactions = 256;
 // Of so many like steps of many GPUs and more, this share comes first, at most so many, and each half of a window has
 // so many at least. All are choices (docs/validation.md, Scale).
 constexpr double kManySteps = 64;
 constexpr double kFirstShare = 1.0 / 4;
 constexpr double kFirstSteps = 32;
 constexpr double kFewestSteps = 6;
-constexpr std::int64_t kFewestTransactions = 256;
 }  // namespace
 
 SteadySteps::SteadySteps(Machine& machine)
@@ -82,7 +82,7 @@ void SteadySteps::look(Time now, const TouchElsewhere& elsewhere) {
     most_ = kFewest;
     left_out_ = {};
     next_known_ = 0;
-    run_ = {};
+    runs_.clear();
     if (!found) return;
   }
   if (leave_out_known(*found, elsewhere)) return;
@@ -143,8 +143,9 @@ bool SteadySteps::too_soon(std::span<const Mark> window, Turn turn) {
   const Warps& first = now.warps.front();
   const PhaseRepeats ahead = machine_->gpu(0).repeats(first.at.agent, turn, kMost);
   if (ahead.period == 0 || !ahead.even) return false;
-  if (run_.kind != ahead.kind) run_ = {.kind = ahead.kind, .began = first.at.phases};
-  const double done = (first.at.phases - run_.began) / ahead.period;
+  Run& run = runs_[turn];
+  if (run.kind != ahead.kind) run = {.kind = ahead.kind, .began = first.at.phases};
+  const double done = (first.at.phases - run.began) / ahead.period;
   const double all = done + static_cast<double>(ahead.turns);
   if (all < kManySteps) return false;
   const double half = (phases(now) - phases(window.front())) / 2 / ahead.period;

@@ -107,7 +107,8 @@ class SteadySteps {
   struct Run {
     std::uint64_t kind = 0;
     double began = 0;  // phases of the first group of warps
-  } run_;
+  };
+  std::map<Turn, Run> runs_;
   // Of collectives alone, turns of one kind so far, and the time that was given to them.
   struct LeftOut {
     std::uint64_t kind = 0;

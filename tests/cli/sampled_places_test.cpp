@@ -237,7 +237,7 @@ TEST(SampledPlaces, ManyStepsAreWatchedBeforeOthersAreLeftOut) {
                                "sampled");
   const double skipped = sampled.at("engine").at("skipped_fraction").get<double>();
   EXPECT_GT(skipped, 0.6);
-  EXPECT_LT(skipped, 0.8);
+  EXPECT_LT(skipped, 0.69);  // 0.67; 0.71 if only the first of the two runs is watched
   // One standard deviation of its folding alone is 4.5 %.
   EXPECT_GT(sampled.at("engine").at("sampling_error_estimate").get<double>(), 0.09);
 }
@@ -264,6 +264,12 @@ TEST(SampledPlaces, FewGpusOfAFatTreeAndAllPairsAreSimulatedOneByOne) {
   EXPECT_THAT(why_not(on_fat_tree(124, "all_reduce", 262144)), HasSubstr("equally"));
   EXPECT_THAT(why_not(on_fat_tree(128, "all_to_all", 1048576)), HasSubstr("roots of the tree"));
   EXPECT_THAT(why_not(on_fat_tree(128, "all_gather", 65536)), HasSubstr("unequal shares"));
+  // Chunks of 19200 B, of which fewer than there are ranks are sent.
+  EXPECT_THAT(why_not(R"({"system": {"base": "dgx-a100", "max_gpus": 128, "switch_reduce": null,
+      "network": {"topology": "fat_tree", "tree": {"levels": 3, "radix": 8}}}, "gpus": 128,
+      "workload": {"collective": "all_reduce", "bytes": 6291456},
+      "all_reduce": {"algorithm": "ring", "protocol": "LL128", "channels": 16}})"),
+              HasSubstr("longer"));
 }
 
 }  // namespace
