@@ -65,6 +65,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   for (Unit& u : units_) {
     u.to_links = request_latency_;
     u.from_links = response_latency_;
+    u.store_credits = StoreCredits(response_latency_);
   }
   add_engines();
   if (work.private_parts.compute_units) {
@@ -229,8 +230,10 @@ void Gpu::handle(const GpuEvent& event) {
       return;
     case EventKind::store_credit: {
       Unit& unit = units_[event.agent];
-      unit.stores_out -= event.lines;
+      if (event.lines == 0) unit.looks_for_credits = false;
+      unit.stores_out -= event.lines + unit.store_credits.take(now());
       wake(unit.store_waiters, unit.stores_out, unit.store_limit);
+      if (!unit.store_waiters.empty()) look_for_credits(event.agent);
       return;
     }
     case EventKind::host_step:

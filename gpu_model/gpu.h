@@ -197,6 +197,7 @@ class Gpu final : public Chip {
   void issue(std::uint32_t index, const LineStream& stream, std::uint32_t line, std::uint32_t count, bool is_load);
   SubCycle translated(Unit& unit, LineAddress line, SubCycle when);
   void wait_at(WaitQueue& queue, std::uint32_t index);
+  void look_for_credits(std::uint32_t unit);
   void wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t limit);
   void on_response(const GpuEvent& event);
   void on_l1_fill(const GpuEvent& event);
@@ -277,12 +278,11 @@ class Gpu final : public Chip {
   UnitOrder order_;
   GpcPorts gpc_ports_;
   std::uint32_t agents_placed_ = 0, launches_ = 0;
-  std::uint32_t collectives_ = 0;  // and kernels that push: started or about to be, until they end
-  Time collective_notice_;         // at least this long from being ready to the first message
-  SubCycle distributor_free_ = 0;
+  std::uint32_t collectives_ = 0;                  // and kernels that push: started or about to be, until they end
+  Time collective_notice_;                         // at least this long from being ready to the first message
   std::vector<std::uint32_t> parts_left_;          // by op: kernels of its script that have not ended
   LineAddress sram_first_line_ = ~LineAddress{0};  // the endpoint engine's memory lies behind HBM's addresses
-  SubCycle sram_line_time_ = 0, sram_latency_ = 0, sram_free_ = 0;
+  SubCycle distributor_free_ = 0, sram_line_time_ = 0, sram_latency_ = 0, sram_free_ = 0;
   std::unordered_map<std::uint64_t, std::uint32_t> partial_sums_;  // by group and line: contributions that have come
   GpuStatistics statistics_;
   std::vector<ResidentTraffic> residents_;

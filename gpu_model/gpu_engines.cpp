@@ -27,6 +27,7 @@ void Gpu::add_engines() {
     unit.partition = L2Cache::kNoPartition;
     unit.to_links = request_latency_;
     unit.from_links = response_latency_;
+    unit.store_credits = StoreCredits(response_latency_);
     return unit;
   };
   add(line_time(spec_.host_link), line_time(spec_.host_link));

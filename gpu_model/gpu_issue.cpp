@@ -35,8 +35,10 @@ bool Gpu::issue_stores(std::uint32_t index) {
   while (agent.store_round < agent.computed) {
     while (agent.store_stream < agent.store_count) {
       while (agent.store_line < agent.store_end) {
+        if (unit.stores_out + kGroup > unit.store_limit) unit.stores_out -= unit.store_credits.take(now());
         if (unit.stores_out >= unit.store_limit) {
           wait_at(unit.store_waiters, index);
+          look_for_credits(agent.unit);
           return false;
         }
         const std::uint32_t count =
@@ -227,6 +229,12 @@ void Gpu::wait_at(WaitQueue& queue, std::uint32_t index) {
   queue.last = index;
 }
 
+// Who waits for a place of a store goes on when a late one is done, which no event says otherwise.
+void Gpu::look_for_credits(std::uint32_t unit) {
+  const SubCycle when = units_[unit].next_look();
+  if (when != Unit::kNever) push(when, GpuEvent{.kind = EventKind::store_credit, .lines = 0, .agent = unit});
+}
+
 // Waiters go on until the unit is at its limit again. Who cannot go on queues up again only there, so this ends.
 void Gpu::wake(WaitQueue& queue, const std::uint32_t& outstanding, std::uint32_t limit) {
   while (!queue.empty() && outstanding < limit) {
@@ -244,9 +252,10 @@ void Gpu::stores_done(std::uint32_t index, std::uint32_t count, SubCycle when) {
   RunningKernel& kernel = running_[agent.kernel];
   WEFT_CHECK(agent.stores_out >= count, "more stores acknowledged than issued");
   agent.stores_out -= count;
-  if (unit.store_waiters.empty() && when <= now() + kSoon * response_latency_) {
+  const bool unlimited = unit.store_waiters.empty();
+  if (unlimited && when <= now() + kSoon * response_latency_) {
     unit.stores_out -= count;
-  } else {  // the unit is at its limit, or the L2 waits for HBM: it matters when it hears of this
+  } else if (!unlimited || !unit.store_credits.add(when, count)) {  // at its limit: it matters when it hears of this
     push(when,
          GpuEvent{.kind = EventKind::store_credit, .lines = static_cast<std::uint8_t>(count), .agent = agent.unit});
   }

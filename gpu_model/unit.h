@@ -9,6 +9,7 @@
 #include "gpu_model/clock_domain.h"
 #include "gpu_model/gpu_spec.h"
 #include "gpu_model/occupancy.h"
+#include "gpu_model/store_credits.h"
 #include "gpu_model/tlb.h"
 #include "gpu_model/warp_schedulers.h"
 #include "gpu_model/work_ahead.h"
@@ -103,6 +104,15 @@ struct alignas(64) Unit {
   std::uint32_t communication_blocks = 0;
   std::uint32_t company = 0;  // blocks that came or left so far
   SubCycle accounted = 0;
+  StoreCredits store_credits{0};   // of late stores, to a grain that the GPU knows
+  bool looks_for_credits = false;  // an event will
+
+  // When an event looks for places of stores, for those who wait; kNever if one is under way or none is noted.
+  SubCycle next_look() {
+    if (looks_for_credits || store_credits.empty()) return kNever;
+    looks_for_credits = true;
+    return store_credits.next();
+  }
 };
 
 }  // namespace weft

@@ -1,8 +1,8 @@
 // The event queue of one chip: events by tick of the chip's own clock, handled in the order (tick, insertion). Each
 // tick has its events in that order; nothing is sorted, and nothing is allocated once the pool has grown to the peak.
-// `kSlots` ticks (a power of two, 64 to 4096) are kept in the wheel, what is further away in a heap. A slot is four
-// bytes: a run has thousands of chips, and wheels that fit the host's caches together are worth more than a longer
-// reach.
+// The wheel has `kSlots` ticks (a power of two, 64 to 4096) and reaches to the end of the half it is in and of the one
+// behind; what is further away waits in FarEvents. A slot is four bytes: a run has thousands of chips, and wheels that
+// fit the host's caches together are worth more than a longer reach.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <queue>
 #include <type_traits>
 #include <utility>
 
 #include "sim/error.h"
+#include "sim/far_events.h"
 #include "sim/tick_events.h"
 
 namespace weft {
@@ -33,7 +33,7 @@ class TimingWheel {
   // An event at or after now(); a tick in the past is an error of the caller. Inlined, so that an event is written to
   // its place field by field: copied from where it was just put together, the copy waits for the stores.
   [[gnu::always_inline]] void push(std::int64_t tick, const Event& event) {
-    if (static_cast<std::uint64_t>(tick - now_) < kSlots) [[likely]] {
+    if (static_cast<std::uint64_t>(tick - now_) < static_cast<std::uint64_t>(reach_ - now_)) [[likely]] {
       ++size_;
       append(tick, event);
     } else {
@@ -44,27 +44,21 @@ class TimingWheel {
   // The tick of the next event; kNever when there is none.
   [[nodiscard]] std::int64_t next() const {
     if (size_ == 0) return kNever;
-    const std::int64_t reach = now_ + kSlots;
-    const std::int64_t near = next_near(now_, reach);
-    return near < reach ? near : far_.top().tick;  // what is far is further than all that is near
+    const std::int64_t near = next_near(now_, reach_);
+    return near < reach_ ? near : far_.next();  // what is far is further than all that is near
   }
 
   // Handles all events before `end` in order, those that handlers push included, and moves now() to `end`.
   template <class Handler>
   void run_until(std::int64_t end, Handler&& handle) {
     while (size_ != 0) {
-      const std::int64_t reach = std::min(end, now_ + kSlots);
-      const std::int64_t tick = end == reach ? next_near(now_, end) : next();
+      const std::int64_t tick = end <= reach_ ? next_near(now_, end) : next();
       if (tick >= end) break;
-      now_ = tick;
-      if (!far_.empty()) admit_far();
+      move_to(tick);
       occupied_[slot_of(tick) / 64] &= ~(std::uint64_t{1} << (tick % 64));  // handlers may push into this very tick
       size_ -= events_.take(slot_of(tick), handle);
     }
-    if (end > now_) {
-      now_ = end;
-      admit_far();
-    }
+    if (end > now_) move_to(end);
   }
 
   // Shows events before `end`, those near enough for the wheel, to who prefetches what their handlers will touch: of
@@ -77,22 +71,14 @@ class TimingWheel {
 
  private:
   static constexpr std::size_t kWords = kSlots / 64;
-
-  struct Far {
-    std::int64_t tick;
-    std::uint64_t sequence;
-    Event event;
-    bool operator<(const Far& other) const {
-      return tick != other.tick ? tick > other.tick : sequence > other.sequence;
-    }
-  };
+  static constexpr std::int64_t kHalf = kSlots / 2;
 
   static std::size_t slot_of(std::int64_t tick) { return static_cast<std::size_t>(tick & (kSlots - 1)); }
 
   [[gnu::noinline]] void push_far(std::int64_t tick, Event event) {
     WEFT_CHECK(tick >= now_, "event in the past");
     ++size_;
-    far_.push(Far{tick, sequence_++, event});
+    far_.push(tick, event);
   }
 
   [[gnu::always_inline]] void append(std::int64_t tick, const Event& event) {
@@ -107,11 +93,15 @@ class TimingWheel {
     }
   }
 
-  void admit_far() {
-    while (!far_.empty() && far_.top().tick - now_ < kSlots) {
-      append(far_.top().tick, far_.top().event);
-      far_.pop();
-    }
+  // What comes within reach is put into the wheel before others that are pushed for the same ticks.
+  [[gnu::always_inline]] void move_to(std::int64_t tick) {
+    now_ = tick;
+    if (tick >= reach_ - kHalf) [[unlikely]]
+      reach_further();
+  }
+  [[gnu::noinline]] void reach_further() {
+    reach_ = (now_ & ~(kHalf - 1)) + kSlots;
+    far_.admit(reach_, [this](std::int64_t tick, const Event& event) { append(tick, event); });
   }
 
   // The first tick of [from, end) that has events; at least `end`, which the wheel reaches, when none has.
@@ -125,7 +115,7 @@ class TimingWheel {
 
   template <class Visit>
   void for_ticks(std::int64_t end, Visit visit) const {
-    const std::int64_t reach = std::min(end, now_ + kSlots);
+    const std::int64_t reach = std::min(end, reach_);
     for (std::int64_t tick = next_near(now_, reach); tick < reach; tick = next_near(tick + 1, reach)) {
       visit(slot_of(tick));
     }
@@ -134,8 +124,8 @@ class TimingWheel {
   std::int64_t now_ = 0;
   std::size_t size_ = 0;
   std::array<std::uint64_t, kWords> occupied_{};  // ticks that have events
-  std::priority_queue<Far> far_;
-  std::uint64_t sequence_ = 0;
+  std::int64_t reach_ = kSlots;                   // the first tick that is far
+  FarEvents<Event, kHalf> far_{kSlots};
   std::conditional_t<sizeof(Event) <= 4, FewTickEvents<Event, kSlots>, ManyTickEvents<Event, kSlots>> events_;
 };
 

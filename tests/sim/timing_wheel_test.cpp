@@ -140,7 +140,7 @@ TYPED_TEST(TimingWheelOf, HandlesRandomEventsAsASortedQueue) {
   std::mt19937 random(7);
   int pushed = 0;
   const auto push = [&] {
-    static constexpr std::array<std::int64_t, 6> kReach{1, 3, 100, 4096, 5000, 40000};
+    static constexpr std::array<std::int64_t, 7> kReach{1, 3, 100, 4096, 5000, 40000, 300000};
     const std::int64_t tick = wheel.now() + random() % kReach.at(random() % kReach.size());
     model.emplace(tick, pushed);
     wheel.push(tick, pushed++);
