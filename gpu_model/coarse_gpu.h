@@ -14,7 +14,7 @@ namespace weft {
 
 // `grain`: a power of two, at most kCoarsestGrain. Engines and L1, which collectives on compute units do not use, stay
 // as they are.
-inline constexpr std::uint32_t kCoarsestGrain = 8;
+inline constexpr std::uint32_t kCoarsestGrain = 32;
 [[nodiscard]] GpuSpec coarse(const GpuSpec& gpu, std::uint32_t grain);
 
 // What an L2 holds whose lines stand for `grain` of the memory's, in one whose lines stand for `wanted`.

@@ -47,8 +47,11 @@ bool RegimeLab::flows_meet() const {
 
 // Long messages: of short ones, beginnings and ends are most. Nor where messages pass routers, nor all pairs of a
 // cluster: long trains that meet hold each other up (docs/validation.md).
-std::uint32_t RegimeLab::grain_of(OpId collective) const {
+// Very long ones may be coarser still, but where one GPU stands for all: such a run is short at a finer grain, too.
+std::uint32_t RegimeLab::grain_of(OpId collective) {
   constexpr std::int64_t kBytes = 4 << 20;
+  constexpr std::uint32_t kCoarsestOfMost = 8;
+  constexpr std::int64_t kBytesOfVeryLong = 32 << 20;
   const CollectiveDemand& demand = programs_->front().ops[collective.value].collective;
   const ScriptedKernel* kernel = scripts_->work(0).scripts[collective.value];
   const NetworkSpec& network = config_->system.network;
@@ -60,11 +63,14 @@ std::uint32_t RegimeLab::grain_of(OpId collective) const {
     return 1;
   }
   std::uint32_t grain = coarsest_grain(*kernel->programs, config_->system.gpu.compute_unit.max_outstanding_lines);
-  while (grain > 1 && demand.bytes.count() < kBytes * grain) grain /= 2;
-  return grain;
+  const auto bytes_for = [&] { return (grain > kCoarsestOfMost ? kBytesOfVeryLong : kBytes) * grain; };
+  while (grain > 1 && demand.bytes.count() < bytes_for()) grain /= 2;
+  if (grain <= kCoarsestOfMost) return grain;
+  const FoldedMachine& folded = *at_grain(1).folded;
+  return folded.why_not().empty() && folded.standing() == 1 ? kCoarsestOfMost : grain;
 }
 
-std::uint32_t RegimeLab::grain_from(std::uint32_t op) const {
+std::uint32_t RegimeLab::grain_from(std::uint32_t op) {
   const SharedList<ProgramOp>& ops = programs_->front().ops;
   std::set<Message> seen;
   std::uint32_t grain = kCoarsestGrain;

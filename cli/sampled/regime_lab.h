@@ -73,11 +73,11 @@ class RegimeLab {
   [[nodiscard]] RunConfig config_at(std::uint32_t grain) const;
   [[nodiscard]] SystemSpec system_at(std::uint32_t grain) const;
   Grain& at_grain(std::uint32_t grain);
-  [[nodiscard]] std::uint32_t grain_of(OpId collective) const;
+  [[nodiscard]] std::uint32_t grain_of(OpId collective);
   // A network in which messages pass routers of other GPUs.
   [[nodiscard]] bool flows_meet() const;
   // Of a machine in which all collectives from an operation on may run, and nothing else does but take its time.
-  [[nodiscard]] std::uint32_t grain_from(std::uint32_t op) const;
+  [[nodiscard]] std::uint32_t grain_from(std::uint32_t op);
   [[nodiscard]] bool is_uneven_row(std::uint32_t op) const;
   // For a collective by itself: by fewer GPUs than the whole program needs. None: not possible.
   [[nodiscard]] std::unique_ptr<Grain> folded_alone(OpId collective, std::uint32_t grain);

@@ -49,6 +49,28 @@ INSTANTIATE_TEST_SUITE_P(All, SampledSteps,
                            return fmt::format("{}_{}MiB", param.param.algorithm, param.param.bytes >> 20);
                          });
 
+// Where all GPUs are simulated, twice as many bytes in lines twice as coarse are as many transactions. The time is that
+// in lines of 1 KiB.
+TEST(SampledLines, AreCoarserTheLongerTheMessage) {
+  const auto scatter = [](int mib) {
+    const TemporaryFolder folder;
+    setenv("WEFT_REGIMES", "", 1);
+    folder.write("e.json", fmt::format(R"({{"system": "dgx1-v100", "gpus": 8, "fidelity": "sampled",
+      "workload": {{"collective": "scatter", "bytes": {}}}}})",
+                                       std::int64_t{mib} << 20));
+    const Ran ran = weft("run e.json --json", folder);
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    return parse_json(ran.output, "result");
+  };
+  const Json half = scatter(512);
+  const Json whole = scatter(1024);
+  const auto transactions = [](const Json& result) {
+    return result.at("engine").at("memory_transactions").get<double>();
+  };
+  EXPECT_NEAR(transactions(whole) / transactions(half), 1, 0.1);
+  EXPECT_NEAR(whole.at("iteration").at("time_s").get<double>(), 9.062e-3, 0.02 * 9.062e-3);
+}
+
 // Blocks that come to the root by several links at once are written back early: what is left out moves as much as was
 // seen, not what an L2 makes of one block after the other (a sixth less).
 TEST(SampledHbm, MovesWhatWasSeenWhereTheL2IsFull) {

@@ -67,10 +67,10 @@ TEST(CoarsePrograms, FillTheLastLine) {
 }
 
 TEST(CoarsePrograms, AreAsCoarseAsPiecesAndWhatIsInFlightAllow) {
-  EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 64 << 10, 256)), kNoLimit), 8U);  // at most
-  EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 64 << 10, 100)), kNoLimit), 4U);  // 6 times 16
-  EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 64 << 10, 256)), 40), 2U);        // of the unit
-  EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 8 << 10, 256)), kNoLimit), 4U);   // pieces of 64 lines
+  EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 64 << 10, 1024)), kNoLimit), 32U);  // at most
+  EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 64 << 10, 100)), kNoLimit), 4U);    // 6 times 16
+  EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 64 << 10, 256)), 40), 2U);          // of the unit
+  EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 8 << 10, 256)), kNoLimit), 4U);     // pieces of 64 lines
   EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 1 << 10, 256)), kNoLimit), 1U);
 }
 
@@ -80,7 +80,7 @@ TEST(CoarsePrograms, NotWhereLinesHaveFlagsOrAreAddedTo) {
     change(script.phases[1]);
     return coarsest_grain(*programs_of(std::move(script)), kNoLimit);
   };
-  EXPECT_EQ(with([](Phase&) {}), 8U);
+  EXPECT_EQ(with([](Phase&) {}), 16U);
   EXPECT_EQ(with([](Phase& phase) { phase.stores[0].arrival_flag = 3; }), 1U);
   EXPECT_EQ(with([](Phase& phase) { phase.loads[0].arrival_flag = 3; }), 1U);
   EXPECT_EQ(with([](Phase& phase) { phase.stores[0].adds = true; }), 1U);
