@@ -1,8 +1,8 @@
 // The event queue of one chip: events by tick of the chip's own clock, handled in the order (tick, insertion). Each
 // tick has its events in that order; nothing is sorted, and nothing is allocated once the pool has grown to the peak.
-// The wheel has `kSlots` ticks (a power of two, 64 to 4096) and reaches to the end of the half it is in and of the one
-// behind; what is further away waits in FarEvents. A slot is four bytes: a run has thousands of chips, and wheels that
-// fit the host's caches together are worth more than a longer reach.
+// The wheel has `kSlots` ticks (a power of two, 64 to 4096) and reaches from the eighth of them it is in to the end of
+// the seven behind; what is further away waits in FarEvents. A slot is four bytes: a run has thousands of chips, and
+// wheels that fit the host's caches together are worth more than a longer reach.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,7 @@ class TimingWheel {
 
  private:
   static constexpr std::size_t kWords = kSlots / 64;
-  static constexpr std::int64_t kHalf = kSlots / 2;
+  static constexpr std::int64_t kStep = kSlots / 8;
 
   static std::size_t slot_of(std::int64_t tick) { return static_cast<std::size_t>(tick & (kSlots - 1)); }
 
@@ -96,11 +96,11 @@ class TimingWheel {
   // What comes within reach is put into the wheel before others that are pushed for the same ticks.
   [[gnu::always_inline]] void move_to(std::int64_t tick) {
     now_ = tick;
-    if (tick >= reach_ - kHalf) [[unlikely]]
+    if (tick >= reach_ - kSlots + kStep) [[unlikely]]
       reach_further();
   }
   [[gnu::noinline]] void reach_further() {
-    reach_ = (now_ & ~(kHalf - 1)) + kSlots;
+    reach_ = (now_ & ~(kStep - 1)) + kSlots;
     far_.admit(reach_, [this](std::int64_t tick, const Event& event) { append(tick, event); });
   }
 
@@ -125,7 +125,7 @@ class TimingWheel {
   std::size_t size_ = 0;
   std::array<std::uint64_t, kWords> occupied_{};  // ticks that have events
   std::int64_t reach_ = kSlots;                   // the first tick that is far
-  FarEvents<Event, kHalf> far_{kSlots};
+  FarEvents<Event, kStep> far_{kSlots};
   std::conditional_t<sizeof(Event) <= 4, FewTickEvents<Event, kSlots>, ManyTickEvents<Event, kSlots>> events_;
 };
 
