@@ -252,10 +252,10 @@ void Gpu::stores_done(std::uint32_t index, std::uint32_t count, SubCycle when) {
   RunningKernel& kernel = running_[agent.kernel];
   WEFT_CHECK(agent.stores_out >= count, "more stores acknowledged than issued");
   agent.stores_out -= count;
-  const bool unlimited = unit.store_waiters.empty();
-  if (unlimited && when <= now() + kSoon * response_latency_) {
+  const bool at_limit = !unit.store_waiters.empty();
+  if (!at_limit && when <= now() + kSoon * response_latency_) {
     unit.stores_out -= count;
-  } else if (!unlimited || !unit.store_credits.add(when, count)) {  // at its limit: it matters when it hears of this
+  } else if (at_limit || !unit.store_credits.add(when, count)) {  // who waits has to hear of this
     push(when,
          GpuEvent{.kind = EventKind::store_credit, .lines = static_cast<std::uint8_t>(count), .agent = agent.unit});
   }

@@ -1,5 +1,6 @@
 // What a timing wheel does not reach yet: buckets of `kSpan` ticks each, in the order of insertion, and behind them a
-// heap. Stores that wait for HBM are far by thousands; sorted one by one they took a quarter of a run's time.
+// heap. Stores that wait for HBM are far by thousands; sorted one by one they took a quarter of the time of a
+// kernel that writes.
 #pragma once
 
 #include <algorithm>

@@ -47,7 +47,8 @@ bool RegimeLab::flows_meet() const {
 
 // Long messages: of short ones, beginnings and ends are most. Nor where messages pass routers, nor all pairs of a
 // cluster: long trains that meet hold each other up (docs/validation.md).
-// Very long ones may be coarser still, but where one GPU stands for all: such a run is short at a finer grain, too.
+// Very long ones may be coarser still, but where one GPU stands for all: such a run is short at a finer grain, too. How
+// long for how coarse a line is a choice (docs/validation.md, Long collectives).
 std::uint32_t RegimeLab::grain_of(OpId collective) {
   constexpr std::int64_t kBytes = 4 << 20;
   constexpr std::uint32_t kCoarsestOfMost = 8;

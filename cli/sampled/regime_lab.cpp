@@ -20,6 +20,9 @@ constexpr Time kFlowStep = nanoseconds(500);
 // Likewise of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
 // seen.
 constexpr double kApartScatter = 0.0075;
+// By one tree, where units may have only so many stores under way: 256 MiB on 8 H100 +9 and +11 % (docs/validation.md,
+// Long collectives).
+constexpr double kGrainScatterOfTrees = 0.1;
 // Where they meet in routers, a few nanoseconds decide who comes first: `cycle` itself scatters by 0.4 to 3.3 % (eight
 // launch latencies, six networks of 8 A100; docs/validation.md).
 constexpr double kMeetingScatter = 0.02;
@@ -265,7 +268,11 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   count(*machine);
   SubCycle last = 0;
   for (std::uint32_t i = state.first.value; i < to.end; ++i) last = std::max(last, machine->gpu(0).times()[i].end);
-  double scatter = grain > 1 ? kGrainScatter : 0;
+  const bool by_tree = uneven_[state.first.value] &&
+                       programs_->front().ops[state.first.value].collective.kind == CollectiveKind::all_reduce;
+  const bool few_stores = config_->system.gpu.compute_unit.max_outstanding_stores > 0;
+  double scatter = 0;
+  if (grain > 1) scatter = by_tree && few_stores ? kGrainScatterOfTrees : kGrainScatter;
   if (scripts_ != nullptr) {
     const FoldedMachine& folded = *(by_fewer ? *by_fewer : at_grain(grain)).folded;
     const double apart = flows_meet() ? kMeetingScatter : kApartScatter;

@@ -106,6 +106,22 @@ TEST(Distributor, BlocksThatStoreStayUntilHbmIsNearlyThrough) {
   EXPECT_GT(began(gpu, 1) - start_of(gpu, 0), 0.8 * bound);
 }
 
+// All that a unit may have under way waits for HBM behind what three others store, and nothing of it is to come back
+// any more when the next block wants to store: the unit looks when one is done.
+TEST(Distributor, AUnitWhoseStoresAllWaitForHbmGoesOn) {
+  KernelDemand others = whole_units(3, 30);
+  others.writes = {{.base = 1 << 20, .bytes_per_block = 512 << 10}};
+  KernelDemand stores = whole_units(2, 300);  // longer than an answer takes
+  stores.writes = {{.base = 8 << 20, .bytes_per_block = 8 << 10}};
+  GpuSpec spec = small_gpu();
+  spec.hbm.bandwidth = gigabytes_per_second(4 * 4);
+  spec.compute_unit.max_outstanding_stores = 64;
+  AloneGpu alone(spec, program_of({kernel_op(others), kernel_op(whole_units(1, 20000), 1), kernel_op(stores, 1)}, 2));
+  const Gpu& gpu = alone.run();
+  EXPECT_GT(end_of(gpu, 2), start_of(gpu, 2) + 2 * 300);
+  EXPECT_LT(end_of(gpu, 2), end_of(gpu, 0));
+}
+
 // One that waits for its turn keeps no other one from using a copy engine.
 TEST(Distributor, CopyEnginesKnowNoTurns) {
   const ScriptedKernel copy = host_copy(32);
