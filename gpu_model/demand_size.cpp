@@ -20,6 +20,14 @@ double bytes_of(const KernelDemand& kernel) {
   return bytes;
 }
 
+std::uint64_t streamed_bytes(const KernelDemand& kernel) {
+  std::uint64_t of_block = 0;
+  for (const auto* operands : {&kernel.reads, &kernel.writes}) {
+    for (const Operand& operand : *operands) of_block += operand.bytes_per_block / operand.shared_by;
+  }
+  return of_block * kernel.parts();
+}
+
 bool streams(const KernelDemand& kernel) {
   const auto own = [](const Operand& operand) { return operand.divisor == 1 && operand.modulo == 0; };
   return std::ranges::all_of(kernel.reads, own) && std::ranges::all_of(kernel.writes, own);

@@ -92,7 +92,7 @@ class Gpu final : public Chip {
   void communicating(std::vector<OpId>& found) const;
   [[nodiscard]] const Frontend& frontend() const { return frontend_; }
   // Before the first advance(): starts with what another L2 of the same kind holds.
-  void set_l2(const L2Cache& l2) { l2_ = l2; }
+  void set_l2(L2Cache l2) { l2_ = std::move(l2); }
   [[nodiscard]] const LinkPorts& ports() const { return ports_; }
   [[nodiscard]] const MessageStatistics& messages() const { return message_.statistics(); }
   [[nodiscard]] const ClockDomain& clock() const { return clock_; }

@@ -86,7 +86,11 @@ class L2Cache {
       return *this;
     }
   };
-  Touched touch(const Lines& lines, Use use);
+  // `slices`: only those whose number has none of these bits are told, as a sample of all.
+  Touched touch(const Lines& lines, Use use, std::uint32_t slices = kAllSlices);
+  static constexpr std::uint32_t kAllSlices = 0;
+  // Of all slices, those that are told.
+  [[nodiscard]] double share_told(std::uint32_t slices) const;
 
   // Visits each line that it holds, but for copies: visit(line, dirty, communication).
   template <class Visit>

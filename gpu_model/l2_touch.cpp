@@ -3,7 +3,13 @@
 
 namespace weft {
 
-L2Cache::Touched L2Cache::touch(const Lines& lines, Use use) {
+double L2Cache::share_told(std::uint32_t slices) const {
+  std::uint32_t told = 0;
+  for (std::uint32_t slice = 0; slice < slices_count_; ++slice) told += (slice & slices) == 0 ? 1 : 0;
+  return static_cast<double>(told) / slices_count_;
+}
+
+L2Cache::Touched L2Cache::touch(const Lines& lines, Use use, std::uint32_t slices) {
   const bool written = use != Use::read;
   const bool needed = use != Use::write;  // what is there is
   const L2Tags::Way owner = lines.communication ? L2Tags::kCommunication : 0;
@@ -45,6 +51,7 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, Use use) {
     return known ? lines.partition : half_of(at) ^ ((at.line >> kChunkShift) & 1U);
   };
   const auto touch_all = [&](Place first, std::uint32_t from, std::uint32_t to, bool whole, bool home) {
+    if ((first.slice & slices) != 0) return;
     if (whole && touch_chunk(first, home)) return;
     for (std::uint32_t i = from; i < to; ++i) {
       touch_line({first.slice, first.line + i - from}, sectors_of(lines, i), home);
@@ -54,7 +61,7 @@ L2Cache::Touched L2Cache::touch(const Lines& lines, Use use) {
   for (std::uint32_t from = 0; from < lines.count;) {
     const std::uint32_t to = std::min(lines.count, from + kChunkLines - at.line % kChunkLines);
     const Place next = place(lines.first + to);
-    if (to < lines.count) all.prefetch(next.slice, next.line);
+    if (to < lines.count && (next.slice & slices) == 0) all.prefetch(next.slice, next.line);
     const bool whole = to - from == kChunkLines && sectors_of(lines, from) == 15 && sectors_of(lines, to - 1) == 15;
     if (use == Use::write && makes_copies(at, half_that_writes(at), lines.communication)) {
       touch_all(copy_of(at), from, to, whole, false);

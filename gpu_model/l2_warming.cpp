@@ -48,7 +48,8 @@ std::uint64_t resident_blocks(const GpuSpec& gpu, const KernelProgram& kernel) {
 }
 
 L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end,
-                              std::uint64_t resident, L2Cache& l2, std::uint64_t storing) {
+                              std::uint64_t resident, L2Cache& l2, std::uint64_t storing,
+                              std::uint32_t slices) {
   L2Cache::Touched moved;
   std::vector<Phase> wave;
   for (std::uint64_t begin = first; begin < end; begin += resident) {
@@ -68,7 +69,7 @@ L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, 
                              .count = to - from,
                              .first_sectors = slice.sectors(from),
                              .last_sectors = slice.sectors(to - 1)},
-                            slice.atomic ? L2Cache::Use::atomic : use);
+                            slice.atomic ? L2Cache::Use::atomic : use, slices);
         };
         for (std::size_t b = 0; b < wave.size(); ++b) {
           const Phase& phase = wave[b];

@@ -14,8 +14,10 @@ namespace weft {
 
 // Blocks [first, end), `resident` of them at once, which go through their rounds together. Lines that several of these
 // share are touched by the first of them only. The stores of the last `storing` blocks are still on their way.
+// `slices`: see L2Cache::touch.
 L2Cache::Touched touch_blocks(const KernelProgram& kernel, std::uint64_t first, std::uint64_t end,
-                              std::uint64_t resident, L2Cache& l2, std::uint64_t storing = 0);
+                              std::uint64_t resident, L2Cache& l2, std::uint64_t storing = 0,
+                              std::uint32_t slices = L2Cache::kAllSlices);
 
 // The GPU's TLB holds the pages of what the kernel reads and writes. They are under way until L2Cache::rest().
 void touch_pages(const KernelProgram& kernel, const TlbSpec& tlb, L2Cache& l2);

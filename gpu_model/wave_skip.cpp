@@ -53,6 +53,12 @@ GpuProgress GpuProgress::times(double factor) const {
           unit_seconds_compute * factor};
 }
 
+double time_of_bytes(double time, double bytes, double now, double hbm_rate) {
+  if (bytes <= 0 || time <= 0) return time;
+  const double share = std::clamp((bytes / (time * hbm_rate) - 0.5) / 0.25, 0.0, 1.0);
+  return time * (1 + share * (now / bytes - 1));
+}
+
 TurnSampling WaveSkip::of_rounds(std::uint64_t turns_of_wave) {
   const std::uint64_t most = std::max(TurnSampling().most, turns_of_wave / kSamplesOfWave);
   return {.settling = kSettlingTurns, .most = most, .looks = std::min(kMostLooks, most / 2)};
@@ -68,14 +74,6 @@ WaveSkip::WaveSkip(std::uint64_t work, std::uint64_t turn, const TurnSampling& s
                      ? std::clamp<std::uint64_t>(work / turn / kSettlingShare, 1, sampling.settling) * turn
                      : kNever),
       most_turns_(sampling.most) {}
-
-double WaveSkip::time_of(const GpuProgress& like, double bytes) const {
-  const auto time = static_cast<double>(like.at);
-  if (like.hbm_bytes() <= 0 || time <= 0) return time;
-  // Below half of its rate HBM decides nothing, from three quarters on everything.
-  const double share = std::clamp((like.hbm_bytes() / (time * hbm_rate_) - 0.5) / 0.25, 0.0, 1.0);
-  return time * (1 + share * (bytes / like.hbm_bytes() - 1));
-}
 
 GpuProgress WaveSkip::turn_of(std::uint64_t turns, std::uint64_t back) const {
   const std::size_t last = marks_.size() - 1 - back;

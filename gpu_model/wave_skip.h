@@ -27,6 +27,10 @@ struct GpuProgress {
   [[nodiscard]] double hbm_bytes() const { return static_cast<double>(hbm_read_bytes + hbm_write_bytes); }
 };
 
+// What took `time` and moved so many bytes to and from HBM takes so long if it moves `now`. Below half of its rate,
+// bytes in the unit of `time`, HBM decides nothing, from three quarters on everything.
+[[nodiscard]] double time_of_bytes(double time, double bytes, double now, double hbm_rate);
+
 // How one looks at turns.
 struct TurnSampling {
   std::uint64_t settling = 8;  // turns before those that are looked at, where there are enough of them
@@ -106,7 +110,9 @@ class WaveSkip {
   // The part of the variance that looks which follow each other do not show: what differs from batch to batch of them.
   [[nodiscard]] double slowly() const;
   // What a turn takes that moves so many bytes.
-  [[nodiscard]] double time_of(const GpuProgress& like, double bytes) const;
+  [[nodiscard]] double time_of(const GpuProgress& like, double bytes) const {
+    return time_of_bytes(static_cast<double>(like.at), like.hbm_bytes(), bytes, hbm_rate_);
+  }
 
   std::uint64_t turn_;
   TurnSampling sampling_;

@@ -15,9 +15,7 @@
 namespace weft {
 
 namespace {
-// So exactly is it known which kernel moved what: less than it takes to launch the next one.
-constexpr Time kFlowStep = nanoseconds(500);
-// Likewise of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
+// Of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
 // seen.
 constexpr double kApartScatter = 0.0075;
 // By one tree, where units may have only so many stores under way: 256 MiB on 8 H100 +9 and +11 % (docs/validation.md,
@@ -27,31 +25,9 @@ constexpr double kGrainScatterOfTrees = 0.1;
 // launch latencies, six networks of 8 A100; docs/validation.md).
 constexpr double kMeetingScatter = 0.02;
 
-// Operations before the first collective of which it is kept what the L2 holds; a stretch that begins earlier has a
-// guess. A choice: each is a copy of the tags.
-constexpr std::uint32_t kKeptBefore = 4;
-
 std::uint32_t first_collective_of(const Program& program) {
   const auto is_one = [](const ProgramOp& op) { return op.kind == ProgramOpKind::collective; };
   return static_cast<std::uint32_t>(std::ranges::find_if(program.ops, is_one) - program.ops.begin());
-}
-
-void run_to_end_of(OpId op, Gpu& gpu) {
-  while (gpu.times()[op.value].end < 0) {
-    const Time next = gpu.next_activity();
-    WEFT_CHECK(next != Time::max(), "a kernel by itself ends");
-    gpu.advance(next + kFlowStep);
-  }
-}
-
-GpuProgress done_by(const Gpu& gpu) {
-  const HbmStatistics hbm = gpu.l2().hbm_statistics();
-  GpuProgress done{.hbm_read_bytes = hbm.read_bytes,
-                   .hbm_write_bytes = hbm.write_bytes,
-                   .unit_seconds_compute = gpu.statistics().unit_seconds_compute};
-  done += gpu.skipped();
-  done.memory_transactions = gpu.statistics().memory_transactions;  // those that were simulated
-  return done;
 }
 
 }  // namespace
@@ -62,6 +38,7 @@ RegimeLab::RegimeLab(const RunConfig& config, const std::vector<Program>& progra
       programs_(&programs),
       scripts_(scripts),
       quiet_(quiet),
+      like_(quiet != nullptr ? quiet->like_ : std::make_shared<LikeKernels>(config.system.gpu, programs.front())),
       first_collective_(first_collective_of(programs.front())),
       uneven_(uneven_operations(programs.front(), scripts)) {}
 
@@ -107,12 +84,6 @@ L2Cache RegimeLab::l2_before(OpId op) {
   return l2_of_addresses(config_->system.gpu, programs_->front(), op, scripts_ != nullptr);
 }
 
-// What comes first beside a collective begins with or soon before it; until then all is as without communication.
-void RegimeLab::keep_before_first_collective(OpId op) {
-  if (scripts_ != nullptr || op.value > first_collective_ || first_collective_ - op.value > kKeptBefore) return;
-  kept_.insert_or_assign(op.value, l2_before(op));
-}
-
 void RegimeLab::keep_l2(const L2Cache& l2, std::uint32_t next) {
   l2_ = l2;
   l2_->rest();
@@ -124,68 +95,6 @@ HostState RegimeLab::state_before(std::uint32_t first) const {
   const auto ops = static_cast<std::uint32_t>(programs_->front().ops.size());
   return {OpId{first}, ops, std::vector<SubCycle>(ops - first, 0), {}};
 }
-
-// The GPU that runs kernels one after the other, before `op`. If it must begin anew where the L2 is not known, then one
-// earlier: a kernel meets what the one before still writes.
-void RegimeLab::start_flow_at(OpId op) {
-  if (flow_ != nullptr && flow_next_ == op.value) return;
-  const SharedList<ProgramOp>& all = programs_->front().ops;
-  const bool known = l2_ && l2_at_ == op.value;
-  const bool follows = !known && op.value > 0 && all[op.value - 1].kind != ProgramOpKind::host_wait;
-  const std::uint32_t first = op.value - (follows ? 1 : 0);
-  flow_state_ = state_before(first);
-  GpuWork work = quiet_work();
-  work.from = &flow_state_;
-  work.skip_waves = true;
-  const L2Cache l2 = l2_before(OpId{first});
-  flow_ = std::make_unique<Gpu>(GpuId{0}, config_->system.gpu, work, LinkPorts());
-  flow_->set_l2(l2);
-  flow_done_ = {};
-  if (first < op.value) flow_done_ = flow_to_end_of(OpId{first});
-}
-
-GpuProgress RegimeLab::flow_to_end_of(OpId op) {
-  run_to_end_of(op, *flow_);
-  flow_next_ = op.value + 1;
-  return done_by(*flow_);
-}
-
-Regime RegimeLab::kernel(OpId op) {
-  start_flow_at(op);
-  const double uncertain = flow_->skip_variance();
-  const GpuProgress done = flow_to_end_of(op);
-  keep_before_first_collective(OpId{flow_next_});
-  const GpuProgress moved = done.since(flow_done_);
-  flow_done_ = done;
-  return observed(*flow_, op, moved, flow_->skip_variance() - uncertain);
-}
-
-Regime RegimeLab::observed(const Gpu& gpu, OpId kernel, const GpuProgress& moved, double variance) {
-  const OpTimes& times = gpu.times()[kernel.value];
-  Regime regime;
-  regime.operations.push_back({.duration = times.end - times.start, .ledger = {}});
-  regime.hbm_read_bytes = moved.hbm_read_bytes;
-  regime.hbm_write_bytes = moved.hbm_write_bytes;
-  regime.unit_seconds_compute = moved.unit_seconds_compute;
-  regime.uncertainty = std::llround(std::sqrt(variance));
-  memory_transactions_ += moved.memory_transactions;
-  simulated_ += gpu.clock().to_time(times.end - times.start - moved.at);
-  return regime;
-}
-
-// Nothing of what was simulated is left in the L2.
-Regime RegimeLab::kernel_on_guessed_l2(OpId op, bool skip_waves) {
-  const HostState state = state_before(op.value);
-  GpuWork work = quiet_work();
-  work.from = &state;
-  work.skip_waves = skip_waves;
-  Gpu gpu(GpuId{0}, config_->system.gpu, work, LinkPorts());
-  gpu.set_l2(l2_of_addresses(config_->system.gpu, programs_->front(), op, scripts_ != nullptr));
-  run_to_end_of(op, gpu);
-  return observed(gpu, op, done_by(gpu), gpu.skip_variance());
-}
-
-SubCycle RegimeLab::second_sample(OpId op) { return kernel_on_guessed_l2(op, false).operations.front().duration; }
 
 // Collectives end at once.
 GpuWork RegimeLab::quiet_work() {

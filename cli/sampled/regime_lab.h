@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/sampled/like_kernels.h"
 #include "cli/sampled/pace_beside.h"
 #include "cli/sampled/regime.h"
 #include "cli/sampled/shift_flows.h"
@@ -53,10 +54,15 @@ class RegimeLab {
   [[nodiscard]] bool timed_kernels() const { return round_rings_.value_or(false); }
 
  private:
+  // regime_kernels.cpp: kernels by themselves.
+  Regime simulated(OpId kernel);
   Regime observed(const Gpu& gpu, OpId kernel, const GpuProgress& moved, double variance);
   Regime kernel_on_guessed_l2(OpId op, bool skip_waves);
   void count(const Machine& machine);
   L2Cache l2_before(OpId op);
+  // To have it there, and go on with it.
+  void bring_l2_before(OpId op);
+  [[nodiscard]] L2Cache::Touched told_of(const KernelProgram& kernel, double bytes);
   void keep_l2(const L2Cache& l2, std::uint32_t next);
   void keep_before_first_collective(OpId op);
   [[nodiscard]] GpuWork quiet_work();
@@ -102,6 +108,7 @@ class RegimeLab {
   const std::vector<Program>* programs_;
   const Scripts* scripts_;
   const RegimeLab* quiet_;
+  std::shared_ptr<LikeKernels> like_;      // with those of `quiet_`
   std::uint32_t first_collective_;         // operation; without one, their number
   std::map<std::uint32_t, L2Cache> kept_;  // as left before operations just before the first collective
   std::vector<bool> uneven_;               // by operation
@@ -110,7 +117,8 @@ class RegimeLab {
   std::optional<Scripts> copies_;  // where collectives end at once
   std::optional<L2Cache> l2_;      // as left before operation l2_at_
   std::uint32_t l2_at_ = 0;
-  std::unique_ptr<Gpu> flow_;  // runs kernels by themselves, one after the other
+  std::optional<L2Cache> asked_;  // what a kernel would do to it
+  std::unique_ptr<Gpu> flow_;     // runs kernels by themselves, one after the other
   HostState flow_state_;
   std::uint32_t flow_next_ = 0;              // the operation after those that have run
   GpuProgress flow_done_;                    // by those

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "gpu_model/demand_size.h"
+
 namespace weft {
 
 namespace {
@@ -26,14 +28,6 @@ std::size_t likeness_of(const ProgramOp& op) {
   boost::hash_combine(seed, kernel.extra_cycles_per_block);
   boost::hash_combine(seed, kernel.extra_waits);
   return seed;
-}
-
-std::uint64_t streamed_bytes(const KernelDemand& kernel) {
-  std::uint64_t of_block = 0;
-  for (const auto* operands : {&kernel.reads, &kernel.writes}) {
-    for (const Operand& operand : *operands) of_block += operand.bytes_per_block / operand.shared_by;
-  }
-  return of_block * kernel.parts();
 }
 
 // Roughly, in seconds: only shares of it count. As much as its busiest pipe or the L2 takes, and its launch.

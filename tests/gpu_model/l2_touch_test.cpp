@@ -130,5 +130,23 @@ TEST(L2Touch, TheLastBlocksThatFitCountSharedLinesOnce) {
   EXPECT_EQ(bytes, (1 << 20) - 2048 - 16 * (1024 + 512));
 }
 
+// Lines are spread evenly: a part of the slices says what all would.
+TEST(L2Touch, SomeSlicesAreASampleOfAll) {
+  GpuSpec gpu = small_gpu();
+  gpu.l2.slices = 20;
+  gpu.l2.bytes = 20 * 64 * 8 * kLineBytes;
+  gpu.hbm.channels = 10;
+  L2Cache all(gpu.l2, gpu.hbm, gpu.clock);
+  L2Cache some = all;
+  EXPECT_DOUBLE_EQ(all.share_told(L2Cache::kAllSlices), 1);
+  EXPECT_DOUBLE_EQ(all.share_told(7), 0.15);  // slices 0, 8 and 16
+  constexpr L2Cache::Lines kLines{.first = 1000, .count = 40'000};
+  const L2Cache::Touched told = all.touch(kLines, L2Cache::Use::write);
+  const L2Cache::Touched sample = some.touch(kLines, L2Cache::Use::write, 7);
+  EXPECT_GT(told.written_back_bytes, 25'000 * kLineBytes);
+  EXPECT_NEAR(static_cast<double>(sample.written_back_bytes) / (0.15 * static_cast<double>(told.written_back_bytes)), 1,
+              0.02);
+}
+
 }  // namespace
 }  // namespace weft
