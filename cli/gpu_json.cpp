@@ -61,8 +61,8 @@ void compute_unit_fields(Fields& f, ComputeUnitSpec& unit) {
       Presence::optional);
   f.count("max_outstanding_lines", unit.max_outstanding_lines, 1, 1 << 20);
   f.count("max_outstanding_stores", unit.max_outstanding_stores, 0, 1 << 20, Presence::optional);
-  f.count("l2_bytes_per_cycle", unit.l2_bytes_per_cycle, 1, 1 << 16);
-  f.count("store_bytes_per_cycle", unit.store_bytes_per_cycle, 0, 1 << 16, Presence::optional);
+  f.number("l2_bytes_per_cycle", unit.l2_bytes_per_cycle, 1, 1 << 16);
+  f.number("store_bytes_per_cycle", unit.store_bytes_per_cycle, 0, 1 << 16, Presence::optional);
   f.count("l1_bytes", unit.l1_bytes, 0, 1 << 30);
   f.count("l1_latency_cycles", unit.l1_latency_cycles, 1, 1 << 20);
   f.count("l1_bytes_per_cycle", unit.l1_bytes_per_cycle, 1, 1 << 16, Presence::optional);
@@ -90,8 +90,8 @@ void l2_fields(Fields& f, L2Spec& l2) {
   f.count("slices", l2.slices, 2, 256);
   f.count("ways", l2.ways, 2, 16);
   f.refuse_unless(std::has_single_bit(l2.ways), "ways", fmt::format("expected a power of two, got {}", l2.ways));
-  f.count("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
-  f.count("write_bytes_per_cycle", l2.write_bytes_per_cycle, 0, 1 << 16, Presence::optional);
+  f.number("bytes_per_cycle", l2.bytes_per_cycle, 1, 1 << 16);
+  f.number("write_bytes_per_cycle", l2.write_bytes_per_cycle, 0, 1 << 16, Presence::optional);
   f.count("read_request_bytes", l2.read_request_bytes, 0, kLineBytes, Presence::optional);
   f.count("hit_latency_cycles", l2.hit_latency_cycles, 2, 1 << 20);
   f.count("far_latency_cycles", l2.far_latency_cycles, 0, 1 << 20);
@@ -99,7 +99,7 @@ void l2_fields(Fields& f, L2Spec& l2) {
   f.refuse_unless(!l2.far_copies || l2.slices % 2 == 0, "far_copies",
                   "expected an even number of slices, got an odd one");
   f.flag("coalesces_reads", l2.coalesces_reads, Presence::optional);
-  f.count("atomic_bytes_per_cycle", l2.atomic_bytes_per_cycle, 1, 1 << 16, Presence::optional);
+  f.number("atomic_bytes_per_cycle", l2.atomic_bytes_per_cycle, 1, 1 << 16, Presence::optional);
   f.object(
       "tlb", [&](auto& tlb) { tlb_fields(tlb, l2.tlb); }, Presence::optional);
   const std::int64_t set_bytes = kLineBytes * l2.ways * l2.slices;
@@ -146,7 +146,7 @@ void all_fields(Fields& f, GpuSpec& gpu) {
       gpu.gpc_units.clear();
     }
   }
-  f.count("gpc_bytes_per_cycle", gpu.gpc_bytes_per_cycle, 0, 1000000, Presence::optional);
+  f.number("gpc_bytes_per_cycle", gpu.gpc_bytes_per_cycle, 0, 1000000, Presence::optional);
   f.count("max_cluster_blocks", gpu.max_cluster_blocks, 1, 1024, Presence::optional);
   f.refuse_unless(gpu.gpcs <= gpu.compute_units, "gpcs",
                   fmt::format("expected at most the {} compute units, got {}", gpu.compute_units, gpu.gpcs));
@@ -186,8 +186,7 @@ void all_fields(Fields& f, GpuSpec& gpu) {
   const std::int64_t set_bytes = std::int64_t{gpu.l2.slices} * gpu.l2.ways * kLineBytes;
   f.refuse_unless(gpu.l2.bytes >= set_bytes, "l2",
                   fmt::format("expected at least a set a slice, {} bytes, got {}", set_bytes, gpu.l2.bytes));
-  const std::uint32_t service =
-      static_cast<std::uint32_t>(kLineBytes) / std::min<std::uint32_t>(gpu.l2.bytes_per_cycle, kLineBytes);
+  const auto service = static_cast<std::uint32_t>(kLineBytes / std::min<double>(gpu.l2.bytes_per_cycle, kLineBytes));
   f.refuse_unless(gpu.l2.hit_latency_cycles > 2 * service + 2, "l2",
                   fmt::format("expected hit_latency_cycles above {}, twice a slice's time for a line, got {}",
                               2 * service + 2, gpu.l2.hit_latency_cycles));

@@ -10,8 +10,7 @@ namespace weft {
 
 namespace {
 
-// Of a group of warps that loads: lines in flight, and lines of its longest piece.
-constexpr std::uint32_t kFewestInFlight = 16;
+// Lines of the longest piece of a group of warps.
 constexpr std::uint32_t kFewestOfPiece = 16;
 constexpr std::size_t kPhasesSeen = 64;  // of each group of warps: more than a turn of any collective
 
@@ -66,14 +65,16 @@ bool can_be_told(const LineStream& stream) {
 
 // What a group of warps allows; none: it moves nothing.
 std::uint32_t grain_of(const BlockPrograms& programs, std::uint32_t block, std::uint32_t group,
-                       std::uint32_t most_outstanding) {
+                       std::uint32_t most_outstanding, std::uint32_t fewest_sums) {
   const std::unique_ptr<PhaseCursor> cursor = programs.start(block, group);
   std::uint32_t piece = 0;
+  std::uint32_t fewest = kFewestInFlight;
   Phase phase;
   for (std::size_t seen = 0; seen < kPhasesSeen && cursor->next(phase); ++seen, phase = Phase{}) {
     for (std::size_t i = 0; i < phase.load_count; ++i) {
       if (!can_be_told(phase.loads.at(i))) return 1;
       piece = std::max(piece, phase.loads.at(i).lines);
+      if (phase.loads.at(i).target == Target::multicast) fewest = fewest_sums;
     }
     for (std::size_t i = 0; i < phase.store_count; ++i) {
       if (!can_be_told(phase.stores.at(i))) return 1;
@@ -85,7 +86,7 @@ std::uint32_t grain_of(const BlockPrograms& programs, std::uint32_t block, std::
   }
   if (piece == 0) return kCoarsestGrain;
   const std::uint32_t in_flight = std::min(programs.lines_in_flight(block, group), most_outstanding);
-  return std::min(piece / kFewestOfPiece, in_flight / kFewestInFlight);
+  return std::min(piece / kFewestOfPiece, in_flight / fewest);
 }
 
 }  // namespace
@@ -95,11 +96,11 @@ std::shared_ptr<const BlockPrograms> coarse(std::shared_ptr<const BlockPrograms>
   return std::make_shared<CoarsePrograms>(std::move(programs), grain);
 }
 
-std::uint32_t coarsest_grain(const BlockPrograms& programs, std::uint32_t most_outstanding) {
+std::uint32_t coarsest_grain(const BlockPrograms& programs, std::uint32_t most_outstanding, std::uint32_t fewest_sums) {
   std::uint32_t grain = kCoarsestGrain;
   for (std::uint32_t block = 0; block < programs.blocks(); ++block) {
     for (std::uint32_t group = 0; group < programs.groups(block); ++group) {
-      grain = std::min(grain, grain_of(programs, block, group, most_outstanding));
+      grain = std::min(grain, grain_of(programs, block, group, most_outstanding, fewest_sums));
     }
   }
   return std::bit_floor(std::max(1U, grain));

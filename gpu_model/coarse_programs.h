@@ -13,9 +13,13 @@ namespace weft {
 [[nodiscard]] std::shared_ptr<const BlockPrograms> coarse(std::shared_ptr<const BlockPrograms> programs,
                                                           std::uint32_t grain);
 
+// Of a group of warps that loads: so many lines in flight are enough for any collective.
+inline constexpr std::uint32_t kFewestInFlight = 16;
+
 // How coarse it may be told, a power of two, so that pieces still are many lines and many are in flight of a block that
-// has a compute unit with such a limit of outstanding loads for itself; 1: not at all, since lines carry flags, are
-// added to or counted.
-[[nodiscard]] std::uint32_t coarsest_grain(const BlockPrograms& programs, std::uint32_t most_outstanding);
+// has a compute unit with such a limit of outstanding loads for itself, of those that a switch sums `fewest_sums`; 1:
+// not at all, since lines carry flags, are added to or counted.
+[[nodiscard]] std::uint32_t coarsest_grain(const BlockPrograms& programs, std::uint32_t most_outstanding,
+                                           std::uint32_t fewest_sums = kFewestInFlight);
 
 }  // namespace weft

@@ -38,8 +38,8 @@ struct ComputeUnitSpec {
   AttentionEfficiency attention_efficiency{};
   std::uint32_t max_outstanding_lines = 256;  // loads in flight: L1 misses (128 B lines)
   std::uint32_t max_outstanding_stores = 0;   // lines; 0: as many as loads
-  std::uint32_t l2_bytes_per_cycle = 64;      // port between a unit and the crossbar, each way
-  std::uint32_t store_bytes_per_cycle = 0;    // of it for stores; 0: as many
+  double l2_bytes_per_cycle = 64;      // port between a unit and the crossbar, each way
+  double store_bytes_per_cycle = 0;    // of it for stores; 0: as many
   std::uint32_t l1_bytes = 0;                 // L1 and shared memory together
   std::uint32_t l1_latency_cycles = 0;
   std::uint32_t l1_bytes_per_cycle = 128;  // of loads that look into L1, hits and misses
@@ -60,8 +60,8 @@ struct L2Spec {
   std::int64_t bytes = 0;
   std::uint32_t slices = 0;
   std::uint32_t ways = 16;
-  std::uint32_t bytes_per_cycle = 64;       // of one slice
-  std::uint32_t write_bytes_per_cycle = 0;  // of its port for writes; 0: they share the one for reads
+  double bytes_per_cycle = 64;       // of one slice
+  double write_bytes_per_cycle = 0;  // of its port for writes; 0: they share the one for reads
   std::uint32_t read_request_bytes = 0;     // of that port, where it is one of its own, for a request to read a line
   std::uint32_t hit_latency_cycles = 0;     // load to use, unloaded, through the crossbar
   // What an access adds that crosses to the other half of the chip: the first half of the units is near to the first
@@ -69,7 +69,7 @@ struct L2Spec {
   std::uint32_t far_latency_cycles = 0;
   bool far_copies = false;                    // what units write in the other half takes a place in theirs, too
   bool coalesces_reads = false;               // requests for a line that another one waits for are served with it
-  std::uint32_t atomic_bytes_per_cycle = 32;  // of one slice's atomic unit
+  double atomic_bytes_per_cycle = 32;  // of one slice's atomic unit
   TlbSpec tlb{};                              // beside the L2
 };
 
@@ -182,7 +182,7 @@ struct GpuSpec {
   // Units of each GPC, where they are known; else empty. Yield makes them uneven, and pairs of units (TPCs) that are
   // left over are GPCs of their own: too small for clusters of more than two, and filled first.
   std::vector<std::uint32_t> gpc_units;
-  std::uint32_t gpc_bytes_per_cycle = 0;  // that come into a GPC from L2; 0: not known, no bound
+  double gpc_bytes_per_cycle = 0;  // that come into a GPC from L2; 0: not known, no bound
   std::uint32_t max_cluster_blocks = 1;   // 1: no clusters of blocks
   Frequency clock;
   ComputeUnitSpec compute_unit;

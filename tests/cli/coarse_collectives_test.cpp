@@ -86,6 +86,10 @@ TEST(CoarseSystem, LanesSideBySideBecomeOne) {
   EXPECT_NEAR(rate, 25e9 * 18, 100);
   EXPECT_EQ(told.network.link.credits, 72U);
   EXPECT_DOUBLE_EQ(told.network.link.train, 8 / 4.5);
+  SystemSpec reducing = system;
+  reducing.switch_reduce.emplace();
+  EXPECT_EQ(coarse(reducing, 8, 8).network.link.credits, 85U);   // a fifth more
+  EXPECT_EQ(coarse(reducing, 8, 4).network.link.credits, 144U);  // where no train is longer than a packet, no more
   SystemSpec faulty = system;
   faulty.network.faults.push_back({"gpu0->switch1", 0.5});
   EXPECT_EQ(coarse(faulty, 8, 8).network.links_per_gpu, 18U);

@@ -227,7 +227,7 @@ TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
   for (const char* config : {ring, low_latency, long_steps, in_switch, gather}) {
     const Json cycle = run(config, "--fidelity cycle");
     const Json sampled = run(config, "--fidelity sampled");
-    expect_near(sampled, cycle, "/collectives/0/end_s", config == gather ? 0.03 : 0.02);
+    expect_near(sampled, cycle, "/collectives/0/end_s", config == gather ? 0.04 : 0.02);
     expect_near(sampled, cycle, "/gpus/0/hbm_read_bytes", 0.05);
     expect_near(sampled, cycle, "/links/0/bytes", 0.02);
     // 23 steps that sum, 23 that pass on: each kind is watched before some of it is left out.

@@ -74,6 +74,14 @@ TEST(CoarsePrograms, AreAsCoarseAsPiecesAndWhatIsInFlightAllow) {
   EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 1 << 10, 256)), kNoLimit), 1U);
 }
 
+TEST(CoarsePrograms, FewerInFlightWillDoOfWhatASwitchSums) {
+  WarpScript sums = copies(3, 64 << 10, 100);
+  for (Phase& phase : sums.phases) phase.loads[0].target = Target::multicast;
+  EXPECT_EQ(coarsest_grain(*programs_of(sums), kNoLimit), 4U);
+  EXPECT_EQ(coarsest_grain(*programs_of(sums), kNoLimit, 8), 8U);
+  EXPECT_EQ(coarsest_grain(*programs_of(copies(3, 64 << 10, 100)), kNoLimit, 8), 4U);  // it sums nothing
+}
+
 TEST(CoarsePrograms, NotWhereLinesHaveFlagsOrAreAddedTo) {
   const auto with = [](auto&& change) {
     WarpScript script = copies(3, 64 << 10, 256);
