@@ -88,7 +88,7 @@ TEST(CoarseSystem, LanesSideBySideBecomeOne) {
   EXPECT_DOUBLE_EQ(told.network.link.train, 8 / 4.5);
   SystemSpec reducing = system;
   reducing.switch_reduce.emplace();
-  EXPECT_EQ(coarse(reducing, 8, 8).network.link.credits, 85U);   // a fifth more
+  EXPECT_EQ(coarse(reducing, 8, 8).network.link.credits, 86U);   // a fifth more
   EXPECT_EQ(coarse(reducing, 8, 4).network.link.credits, 144U);  // where no train is longer than a packet, no more
   SystemSpec faulty = system;
   faulty.network.faults.push_back({"gpu0->switch1", 0.5});
