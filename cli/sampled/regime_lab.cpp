@@ -18,8 +18,8 @@ namespace {
 // Of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
 // seen.
 constexpr double kApartScatter = 0.0075;
-// By one tree, where units may have only so many stores under way: 256 MiB on 8 H100 +9 and +11 % (docs/validation.md,
-// Long collectives).
+// By one tree, where units may have only so many stores under way: 256 MiB on 8 H100 +8 % (docs/validation.md, Long
+// collectives).
 constexpr double kGrainScatterOfTrees = 0.1;
 // Where they meet in routers, a few nanoseconds decide who comes first: `cycle` itself scatters by 0.4 to 3.3 % (eight
 // launch latencies, six networks of 8 A100; docs/validation.md).
