@@ -26,7 +26,8 @@ constexpr double kHeldUp = 0.3;
 // Whole turns, of those that tell it, from which is seen who gets ahead of them.
 constexpr double kTurnsOfLead = 3;
 
-// Of the groups of warps that have the fewest phases in a turn, from the beginning of one to that of another.
+// Of the groups of warps that have the fewest phases in a turn, from the beginning of one to that of another. The first
+// one is no measure: it begins with the kernel, and waits until there is something to do.
 std::optional<double> turn_of_fewest(std::span<const SteppingWarps> from, std::span<const SteppingWarps> to,
                                      std::uint32_t fewest, const std::vector<PhaseRepeats>& repeats) {
   double sum = 0;
@@ -34,7 +35,7 @@ std::optional<double> turn_of_fewest(std::span<const SteppingWarps> from, std::s
   for (std::size_t i = 0; i < repeats.size(); ++i) {
     if (repeats[i].period != fewest) continue;
     const std::uint32_t phases = to[i].at.phase - from[i].at.phase;
-    if (phases == 0) return std::nullopt;
+    if (phases == 0 || from[i].at.phase == 0) return std::nullopt;
     sum += to_seconds(to[i].at.entered - from[i].at.entered) * fewest / phases;
     ++groups;
   }

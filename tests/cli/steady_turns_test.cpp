@@ -108,6 +108,20 @@ TEST(SteadyTurns, WhereSomeMakeManyPhasesToOneTheOnesTellTheTime) {
   EXPECT_NEAR(*of_pieces(8.2 / 31e-6, 1 / 31e-6).turn(), 8 * 31e-6, 1e-9);
 }
 
+// Who began with the kernel had waited for something to sum.
+TEST(SteadyTurns, TheFirstPhaseTellsNothing) {
+  Window first = of_pieces(8 / 31e-6, 1 / 31e-6);
+  first.from[1].at.phase = 0;
+  first.from[1].at.phases = 0.5;
+  first.from[1].at.entered = Time();
+  first.to[1].at.phases = 0.5 + kWindow / 31e-6;
+  EXPECT_FALSE(first.steady());
+  // Of those that have many phases it is one of many.
+  Window pieces = of_pieces(8 / 31e-6, 1 / 31e-6);
+  pieces.from[0].at.phase = 0;
+  EXPECT_TRUE(pieces.steady());
+}
+
 // They fill what lies between, and go at the others' pace when it is full: of one phase of those nothing is told.
 TEST(SteadyTurns, WhoGetsAheadOfThemIsNotSteady) { EXPECT_FALSE(of_pieces(12 / 31e-6, 1 / 31e-6).steady()); }
 
