@@ -47,8 +47,7 @@ Gpu::Gpu(GpuId id, const GpuSpec& spec, const GpuWork& work, LinkPorts ports, Me
   poll_wait_ = hit_latency(spec) / 2;
   const ComputeUnitSpec& unit = spec.compute_unit;
   const SubCycle line_time = cycles(static_cast<double>(kLineBytes) / unit.l2_bytes_per_cycle);
-  const double store_rate =
-      unit.store_bytes_per_cycle > 0 ? unit.store_bytes_per_cycle : unit.l2_bytes_per_cycle;
+  const double store_rate = unit.store_bytes_per_cycle > 0 ? unit.store_bytes_per_cycle : unit.l2_bytes_per_cycle;
   if (spec.gpc_bytes_per_cycle > 0) {
     gpc_ports_.line_time = cycles(static_cast<double>(kLineBytes) / spec.gpc_bytes_per_cycle);
     gpc_ports_.free.resize(spec.gpcs);

@@ -24,14 +24,15 @@ namespace {
 // How far off collectives are that some GPUs stand for, one standard deviation (docs/validation.md): between nodes by
 // trees in which all nodes are alike, those of switches apart, and of all pairs; where LL and LL128 cut unevenly by the
 // library, on fewer channels, or in longer pieces, of which others are empty; of long messages in a switch, whose
-// blocks stay in step; where a branch of a tree of switches stands for all, on several channels, of which one is held
-// up at times, or on one; all others.
+// blocks stay in step, and of those on registered buffers, who then load and store at the same time; where a branch of
+// a tree of switches stands for all, on several channels, of which one is held up at times, or on one; all others.
 constexpr double kTreeScatter = 0.035;
 constexpr double kInSwitchTreeScatter = 0.06;
 constexpr double kPairsScatter = 0.035;
 constexpr double kUnevenScatter = 0.035;
 constexpr double kLongerPieceScatter = 0.075;
 constexpr double kInSwitchScatter = 0.035;
+constexpr double kRegisteredScatter = 0.07;
 constexpr double kBranchScatter = 0.045;
 constexpr double kBranchOfOneScatter = 0.015;
 constexpr double kFoldedScatter = 0.0075;
@@ -41,6 +42,7 @@ constexpr double kMostOfTree = 1.05;   // of what is sent through a tree of swit
 // Of longer messages, phases that are shorter are the last ones, for which few wait.
 constexpr std::int64_t kShortMessage = 1 << 20;
 constexpr std::int64_t kLongInSwitch = 128 << 20;
+constexpr std::int64_t kLongRegistered = 8 << 20;
 
 // Shares are multiples of one of these, so that they begin with a line.
 constexpr std::array<std::int64_t, 9> kChunkUnits{128, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
@@ -101,6 +103,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     return std::nullopt;
   }
   const bool in_switch = real.algorithm == kInSwitch;
+  const bool registered = config.collective.registered || config.system.collectives.in_switch.registered;
   const bool trees = in_switch || (flagged && real.algorithm == to_string(CollectiveAlgorithm::double_binary_tree));
   const auto has_alike = [&](const RankSymmetry& by) { return trees && has_alike_trees(by.ranks / by.per_node); };
   const auto& cluster = config.system.network.cluster;
@@ -150,6 +153,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
       if (longer_piece) evened.scatter = kLongerPieceScatter;
       if (in_switch && bytes >= kLongInSwitch) evened.scatter = kInSwitchScatter;
+      if (in_switch && registered && kind == CollectiveKind::all_reduce && bytes >= kLongRegistered)
+        evened.scatter = kRegisteredScatter;
       if (tree) evened.scatter = std::max(plan.channels > 1 ? kBranchScatter : kBranchOfOneScatter, longer - 1);
       if (many_pairs || meets_by_chance(config, op.collective))
         evened.scatter = std::max(evened.scatter, kPairsScatter);
