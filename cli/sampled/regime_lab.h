@@ -115,8 +115,9 @@ class RegimeLab {
   std::map<std::uint32_t, Grain> grains_;
   ScriptedKernel nothing_;
   std::optional<Scripts> copies_;  // where collectives end at once
-  std::optional<L2Cache> l2_;      // as left before operation l2_at_
-  std::uint32_t l2_at_ = 0;
+  static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
+  std::optional<L2Cache> l2_;  // as left before operation l2_at_
+  std::uint32_t l2_at_ = kNowhere;
   std::optional<L2Cache> asked_;  // what a kernel would do to it
   std::unique_ptr<Gpu> flow_;     // runs kernels by themselves, one after the other
   HostState flow_state_;
