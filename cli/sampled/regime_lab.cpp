@@ -187,7 +187,9 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
     const double apart = flows_meet() ? kMeetingScatter : kApartScatter;
     scatter += folded.why_not().empty() ? folded.scatter(state.first.value, to.end) : apart;
   }
-  regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(last));
+  SubCycle whole = last;  // the first GPU may be through before others
+  for (const Regime::Operation& op : regime.operations) whole = std::max(whole, op.duration + op.late);
+  regime.uncertainty += static_cast<SubCycle>(scatter * static_cast<double>(whole));
   simulated_ += machine->gpu(0).clock().to_time(last - machine->gpu(0).skipped().at);
   keep_l2(grain == 1 ? after : at_grain(after, grain, 1), to.first);
   keep_before_first_collective(OpId{to.first});
