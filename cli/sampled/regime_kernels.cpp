@@ -114,7 +114,9 @@ Regime RegimeLab::kernel(OpId op) {
     return *std::move(found);
   }
   const std::uint64_t resident = resident_blocks(gpu, program);
-  const std::uint64_t first = first_told(program, program.blocks(), resident, WaveSkip::kFills * gpu.l2.bytes);
+  const std::int64_t filling = WaveSkip::kFills * gpu.l2.bytes;
+  const bool all = bytes_of(described.kernel) <= static_cast<double>(filling);
+  const std::uint64_t first = all ? 0 : first_told(program, program.blocks(), resident, filling);
   touch_blocks(program, first, program.blocks(), resident, *l2_);
   touch_pages(program, gpu.l2.tlb, *l2_);
   l2_->rest();

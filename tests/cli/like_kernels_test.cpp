@@ -124,21 +124,26 @@ TEST(LikeKernels, AreNotSimulated) {
   }
 }
 
-// Who reads what one of them wrote finds it in the L2.
+// Who reads what one of them wrote finds it in the L2, also what the first of many small waves did.
 TEST(LikeKernels, LeaveWhatTheyWroteInTheL2) {
-  constexpr std::uint64_t kSmallSlice = 4 << 10;  // 8 MiB read and as much written, of 40
-  ProgramOp reader = copy_of(2, kSmallSlice);
-  reader.kernel.reads = reader.kernel.writes;
-  reader.kernel.writes.clear();
-  const RunConfig config = config_of();
-  const std::vector<Program> programs{program_of({copy_of(1, kSmallSlice), copy_of(2, kSmallSlice), reader})};
-  RegimeLab lab(config, programs, nullptr);
-  EXPECT_GT(lab.kernel(OpId{0}).hbm_read_bytes, 7 << 20);
-  const std::int64_t before = lab.memory_transactions();
-  EXPECT_GT(lab.kernel(OpId{1}).hbm_read_bytes, 7 << 20);
-  EXPECT_EQ(lab.memory_transactions(), before);
-  EXPECT_LT(lab.kernel(OpId{2}).hbm_read_bytes, 1 << 20);
-  EXPECT_GT(lab.memory_transactions(), before);
+  for (const std::uint64_t slice : {4 << 10, 256}) {
+    const auto blocks = static_cast<std::uint32_t>((8 << 20) / slice);  // 8 MiB read and as much written, of 40
+    ProgramOp first = copy_of(1, slice);
+    ProgramOp second = copy_of(2, slice);
+    ProgramOp reader = copy_of(2, slice);
+    reader.kernel.reads = reader.kernel.writes;
+    reader.kernel.writes.clear();
+    for (ProgramOp* op : {&first, &second, &reader}) op->kernel.shape.grid = {blocks, 1, 1};
+    const RunConfig config = config_of();
+    const std::vector<Program> programs{program_of({first, second, reader})};
+    RegimeLab lab(config, programs, nullptr);
+    EXPECT_GT(lab.kernel(OpId{0}).hbm_read_bytes, 7 << 20);
+    const std::int64_t before = lab.memory_transactions();
+    EXPECT_GT(lab.kernel(OpId{1}).hbm_read_bytes, 7 << 20);
+    EXPECT_EQ(lab.memory_transactions(), before);
+    EXPECT_LT(lab.kernel(OpId{2}).hbm_read_bytes, 1 << 20) << slice;
+    EXPECT_GT(lab.memory_transactions(), before);
+  }
 }
 
 }  // namespace
