@@ -40,8 +40,7 @@ void Gpu::watch_waves(const RunningKernel& kernel) {
   const double lines = lines_of_block(*kernel.program);
   const Phase phase = kernel.program->phase(0, 0);
   const std::uint32_t rounds = phase.rounds;
-  const double hbm_rate = static_cast<double>(spec_.hbm.bandwidth.count()) /
-                          (static_cast<double>(spec_.clock.count()) * static_cast<double>(kCycle));
+  const double hbm_rate = hbm_rate_of(spec_);
   // Whole waves where there are many: with how they begin and end. Else rounds of the blocks that run, and of long
   // waves these, too.
   const std::uint64_t work = (kernel.blocks - kernel.blocks_done) * rounds;

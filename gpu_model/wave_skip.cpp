@@ -53,6 +53,11 @@ GpuProgress GpuProgress::times(double factor) const {
           unit_seconds_compute * factor};
 }
 
+double hbm_rate_of(const GpuSpec& gpu) {
+  return static_cast<double>(gpu.hbm.bandwidth.count()) /
+         (static_cast<double>(gpu.clock.count()) * static_cast<double>(kCycle));
+}
+
 double time_of_bytes(double time, double bytes, double now, double hbm_rate) {
   if (bytes <= 0 || time <= 0) return time;
   const double share = std::clamp((bytes / (time * hbm_rate) - 0.5) / 0.25, 0.0, 1.0);

@@ -27,6 +27,9 @@ struct GpuProgress {
   [[nodiscard]] double hbm_bytes() const { return static_cast<double>(hbm_read_bytes + hbm_write_bytes); }
 };
 
+// What HBM moves at most, bytes in a subcycle of the units' clock.
+[[nodiscard]] double hbm_rate_of(const GpuSpec& gpu);
+
 // What took `time` and moved so many bytes to and from HBM takes so long if it moves `now`. Below half of its rate,
 // bytes in the unit of `time`, HBM decides nothing, from three quarters on everything.
 [[nodiscard]] double time_of_bytes(double time, double bytes, double now, double hbm_rate);

@@ -32,9 +32,7 @@ double hbm_bytes(const Regime& regime) { return static_cast<double>(regime.hbm_r
 }  // namespace
 
 LikeKernels::LikeKernels(const GpuSpec& gpu, const Program& program)
-    : kind_of_(program.ops.size(), kNone),
-      hbm_rate_(static_cast<double>(gpu.hbm.bandwidth.count()) /
-                (static_cast<double>(gpu.clock.count()) * static_cast<double>(kCycle))) {
+    : kind_of_(program.ops.size(), kNone), hbm_rate_(hbm_rate_of(gpu)) {
   std::map<KernelSignature, std::uint32_t> first;  // operation
   for (std::uint32_t i = 0; i < kind_of_.size(); ++i) {
     const ProgramOp& op = program.ops[i];
