@@ -52,6 +52,8 @@ class RegimeLab {
   [[nodiscard]] bool next_begins_apart(OpId op);
   // Whether kernels beside collectives, and long shifts, only took their time (regime_ring.cpp).
   [[nodiscard]] bool timed_kernels() const { return round_rings_.value_or(false); }
+  // Whether kernels of all GPUs took as long as the first one's (kernel_followers.h).
+  [[nodiscard]] bool others_followed() const { return follow_.value_or(false); }
 
  private:
   // regime_kernels.cpp: kernels by themselves.
@@ -89,6 +91,7 @@ class RegimeLab {
   [[nodiscard]] std::unique_ptr<Grain> folded_alone(OpId collective, std::uint32_t grain);
   [[nodiscard]] std::unique_ptr<Machine> quiet_machine(const HostState& state);
   [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at, bool others_timed);
+  [[nodiscard]] bool others_follow();
   // What a machine of such lines says of links, switches and HBM, as the real one would.
   void tell_real_network(const Machine& machine, std::uint32_t grain, Regime& regime) const;
   // regime_ring.cpp: where some GPUs stand for all, and programs go round rings. By themselves: kernels, kernels beside
@@ -126,7 +129,7 @@ class RegimeLab {
   std::map<KernelSignature, Regime> alone_;  // of kernels that only take their time
   std::map<std::pair<KernelSignature, Message>, PaceBeside> beside_;
   std::map<std::pair<std::uint32_t, Message>, ShiftByItself> shifts_;  // by grain
-  std::optional<bool> round_rings_;                                    // once it was asked for
+  std::optional<bool> round_rings_, follow_;                           // once it was asked for
   std::int64_t memory_transactions_ = 0, packets_ = 0;
   Time simulated_;
 };

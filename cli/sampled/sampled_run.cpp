@@ -79,7 +79,12 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
         spines ? " Between leaf switches, ways by a spine count as those by a leaf." : "",
         lab.has_alike_trees() ? " In place of the library's trees over nodes go two in which all nodes are alike."
                               : ""));
-    if (lab.timed_kernels()) {
+  }
+  if (why && programs.size() > 1) {
+    if (lab.others_followed()) {
+      result.notes.emplace_back(
+          "Beside collectives, kernels of GPU 0 were simulated; those of others, which are the same, take as long.");
+    } else if (lab.timed_kernels()) {
       result.notes.emplace_back(
           "Beside collectives, kernels of other GPUs than GPU 0, and of long messages all, take what they take alone, "
           "as "
