@@ -1,6 +1,9 @@
 // At which grain the lab tells a collective by itself.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "cli/sampled/coarse_system.h"
 #include "cli/sampled/regime_lab.h"
@@ -87,6 +90,35 @@ std::uint32_t RegimeLab::grain_from(std::uint32_t op) {
     grain = std::min(grain, grain_of(OpId{op}));
   }
   return grain;
+}
+
+Regime RegimeLab::collective_by_itself(OpId op) {
+  const GpuSpec& gpu = config_->system.gpu;
+  std::optional<L2Cache> l2 = std::exchange(l2_, L2Cache(gpu.l2, gpu.hbm, gpu.clock));  // it is not its turn
+  const std::uint32_t at = std::exchange(l2_at_, op.value);
+  Regime did = company({op, op.value + 1, {0}, std::nullopt, 0}, true);
+  l2_ = std::move(l2);
+  l2_at_ = at;
+  return did;
+}
+
+double RegimeLab::bytes_simulated(OpId collective) {
+  const FoldedMachine& folded = *at_grain(1).folded;
+  const double gpus = folded.why_not().empty() ? folded.standing() : static_cast<double>(programs_->size());
+  return gpus * static_cast<double>(programs_->front().ops[collective.value].collective.bytes.count());
+}
+
+std::string RegimeLab::shape_of(OpId collective) const {
+  const CollectiveDemand& demand = programs_->front().ops[collective.value].collective;
+  std::string shape;
+  for (const Scripts::Collective& one : scripts_->collectives()) {
+    if (one.members.front() != std::pair{std::uint32_t{0}, collective}) continue;
+    shape = fmt::format("{} {} {}", one.plan.algorithm, one.plan.protocol, one.plan.channels);
+  }
+  return fmt::format("{} {} {} {} {} {} {} {} {}", shape, to_string(demand.kind), to_string(demand.type),
+                     demand.group.size(), to_string(config_->collective.mover), config_->collective.registered,
+                     config_->private_parts.cache, config_->private_parts.hbm,
+                     fmt::join(programs_->front().priorities, ","));
 }
 
 void RegimeLab::tell_real_network(const Machine& machine, std::uint32_t grain, Regime& regime) const {

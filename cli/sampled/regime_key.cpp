@@ -8,6 +8,7 @@
 #include "cli/config_paths.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/regime.h"
+#include "gpu_model/kernel_signature.h"
 #include "sim/hash.h"
 
 namespace weft {
@@ -215,6 +216,13 @@ const std::string& RegimeKeys::context_of(OpId op) {
 }
 
 std::string RegimeKeys::of_kernel(OpId op) { return sha256(alone_ + context_of(op)); }
+
+std::string RegimeKeys::of_pace(OpId kernel, const std::string& collective) const {
+  Text text;
+  text.add(alone_, collective);
+  for (const std::uint64_t word : kernel_signature(program_->ops[kernel.value])) text.add(word);
+  return sha256(text.bytes());
+}
 
 std::string RegimeKeys::of_long_collective(OpId op) {
   const ProgramOp& described = program_->ops[op.value];

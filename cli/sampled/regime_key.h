@@ -20,6 +20,9 @@ class RegimeKeys {
   // Of a collective by itself whose message is so long that it does not matter what the L2 holds.
   [[nodiscard]] std::string of_long_collective(OpId op);
 
+  // Of a kernel beside collectives that move their data in such a way, wherever both are.
+  [[nodiscard]] std::string of_pace(OpId kernel, const std::string& collective) const;
+
   // Of the operations from state.first on, one after the other: each call takes in one more. `arrival`: when it
   // arrives if that is known, or -1. It ends with what follows, which may begin on one GPU before another one is quiet.
   // `open_from`: which of the operations from state.first on, from 1 on, is the first that has not ended; 0: all have.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "cli/sampled/coarse_system.h"
 #include "cli/sampled/kernel_followers.h"
@@ -124,8 +123,7 @@ std::unique_ptr<Machine> RegimeLab::quiet_machine(const HostState& state) {
 bool RegimeLab::others_follow() {
   if (follow_) return *follow_;
   follow_ = false;
-  if (scripts_ == nullptr || std::ranges::any_of(uneven_, std::identity()) ||
-      std::ranges::any_of(programs_->front().ops, &ProgramOp::fused)) {
+  if (scripts_ == nullptr || has_uneven() || std::ranges::any_of(programs_->front().ops, &ProgramOp::fused)) {
     return false;
   }
   const FoldedMachine& folded = *at_grain(1).folded;

@@ -1,6 +1,8 @@
 // Simulates stretches of a program in detail, each from a quiet moment on.
 #pragma once
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +39,13 @@ class RegimeLab {
   // From `state` to the next quiet moment of all GPUs; what GPU 0 did. `by_itself`: that is the end of its first
   // operation, a collective.
   [[nodiscard]] Regime company(const HostState& state, bool by_itself);
+  // A collective at once, with nothing beside it, on an L2 without its message.
+  [[nodiscard]] Regime collective_by_itself(OpId op);
+  // Of its message, on all GPUs that are simulated for it; and memory lines in one of the model, where it is by itself.
+  [[nodiscard]] double bytes_simulated(OpId collective);
+  [[nodiscard]] std::uint32_t grain_by_itself(OpId collective) { return grain_of(collective); }
+  // How it moves its data: what of it matters to kernels beside it, but for how fast.
+  [[nodiscard]] std::string shape_of(OpId collective) const;
 
   [[nodiscard]] std::int64_t memory_transactions() const { return memory_transactions_; }
   [[nodiscard]] std::int64_t packets() const { return packets_; }
@@ -50,6 +59,8 @@ class RegimeLab {
   // Of an uneven collective (repeated_steps.h) that another one follows, where not one GPU stands for all: whoever is
   // through goes on with that.
   [[nodiscard]] bool next_begins_apart(OpId op);
+  // Whether some collectives end at other times on other GPUs.
+  [[nodiscard]] bool has_uneven() const { return std::ranges::any_of(uneven_, std::identity()); }
   // Whether kernels beside collectives, and long shifts, only took their time (regime_ring.cpp).
   [[nodiscard]] bool timed_kernels() const { return round_rings_.value_or(false); }
   // Whether kernels of all GPUs took as long as the first one's (kernel_followers.h).

@@ -52,6 +52,8 @@ struct RegimeMemory::Database {
         run("CREATE TABLE IF NOT EXISTS stretches (key BLOB PRIMARY KEY, beginning BLOB NOT NULL, operations INTEGER "
             "NOT NULL, regime BLOB NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID") &&
         run("CREATE INDEX IF NOT EXISTS beginnings ON stretches (beginning, operations)") &&
+        run("CREATE TABLE IF NOT EXISTS paces (key BLOB PRIMARY KEY, paces BLOB NOT NULL, used INTEGER NOT NULL) "
+            "WITHOUT ROWID") &&
         run("DROP TABLE IF EXISTS regimes");  // as versions before had it: of other programs, so no use any more
   }
   ~Database() { sqlite3_close(handle); }
@@ -133,10 +135,61 @@ const Regime& RegimeMemory::add(const std::string& key, Regime regime, const std
   return *place;
 }
 
+bool RegimeMemory::knows_paces() {
+  if (!paces_.empty() || database_ == nullptr) return !paces_.empty();
+  return Statement(database_->handle, "SELECT 1 FROM paces LIMIT 1").row();
+}
+
+CompanyPaces RegimeMemory::paces_in_file(const std::string& key) const {
+  const Statement select(database_->handle, "SELECT paces FROM paces WHERE key = ?");
+  select.bind(1, key);
+  if (!select.row()) return {};
+  const auto* data = static_cast<const char*>(sqlite3_column_blob(select.handle, 0));
+  try {
+    return company_paces_from_bytes({data, static_cast<std::size_t>(sqlite3_column_bytes(select.handle, 0))});
+  } catch (const InternalError&) {
+    return {};
+  }
+}
+
+const CompanyPaces& RegimeMemory::paces(const std::string& key) {
+  const auto [at, fresh] = paces_.try_emplace(key);
+  if (fresh && database_ != nullptr) at->second = paces_in_file(key);
+  return at->second;
+}
+
+void RegimeMemory::learn(const std::string& key, const CompanyPace& seen) {
+  static_cast<void>(paces(key));  // those in the file, too
+  weft::learn(seen, paces_[key]);
+  weft::learn(seen, learned_[key]);
+}
+
+// What others have learned meanwhile stays.
+void RegimeMemory::write_paces(std::int64_t now) {
+  const Statement insert(database_->handle, "INSERT OR REPLACE INTO paces VALUES (?, ?, ?)");
+  for (const auto& [key, seen] : learned_) {
+    CompanyPaces all = paces_in_file(key);
+    for (const CompanyPace& one : seen) weft::learn(one, all);
+    const std::string bytes = to_bytes(all);
+    insert.bind(1, key);
+    insert.bind(2, bytes);
+    insert.bind(3, now);
+    if (!insert.run()) return;
+  }
+  const Statement size(database_->handle, "SELECT total(length(paces)), count(*) FROM paces");
+  if (!learned_.empty() && size.row() && sqlite3_column_int64(size.handle, 0) > kMostBytes) {
+    const Statement forget(database_->handle,
+                           "DELETE FROM paces WHERE key IN (SELECT key FROM paces ORDER BY used LIMIT ?)");
+    forget.bind(1, sqlite3_column_int64(size.handle, 1) / 4);
+    forget.run();
+  }
+}
+
 void RegimeMemory::write() {
-  if (fresh_.empty() && read_.empty()) return;
+  if (fresh_.empty() && read_.empty() && learned_.empty()) return;
   if (!database_->run("BEGIN IMMEDIATE")) return;
   const std::int64_t now = seconds_now();
+  write_paces(now);
   {
     const Statement insert(database_->handle, "INSERT OR REPLACE INTO stretches VALUES (?, ?, ?, ?, ?)");
     for (const auto& [key, beginning] : fresh_) {

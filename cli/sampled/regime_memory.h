@@ -9,6 +9,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "cli/sampled/company_pace.h"
 #include "cli/sampled/regime.h"
 
 namespace weft {
@@ -33,6 +34,11 @@ class RegimeMemory {
   // How many operations those have that begin so.
   [[nodiscard]] const std::set<std::size_t>& lengths(const std::string& beginning);
 
+  // Of operations beside each other. Whether there are any; those of one name, until more is learned of them.
+  [[nodiscard]] bool knows_paces();
+  [[nodiscard]] const CompanyPaces& paces(const std::string& key);
+  void learn(const std::string& key, const CompanyPace& seen);
+
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(fresh_.size()); }
   [[nodiscard]] std::int64_t reused() const { return reused_; }
 
@@ -45,12 +51,15 @@ class RegimeMemory {
     std::string key, beginning;
   };
   void write();
+  void write_paces(std::int64_t now);
+  [[nodiscard]] CompanyPaces paces_in_file(const std::string& key) const;
 
   std::unique_ptr<Database> database_;                              // null: only in this process
   std::unordered_map<std::string, std::unique_ptr<Regime>> known_;  // null: not in the file either
   std::unordered_map<std::string, std::set<std::size_t>> lengths_;  // by beginning
   std::vector<Fresh> fresh_;                                        // simulated here
   std::vector<std::string> read_;                                   // keys: found in the file
+  std::unordered_map<std::string, CompanyPaces> paces_, learned_;   // with what is in the file; here
   std::int64_t reused_ = 0;
 };
 

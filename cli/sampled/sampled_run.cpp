@@ -63,6 +63,12 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
   result.engine.sampling_error_estimate = std::max(quiet.error_estimate(), timeline.error_estimate());
   result.notes.push_back(fmt::format("Sampled: {} stretches simulated in detail, {} times what is known was used.",
                                      memory.simulated(), memory.reused()));
+  if (const std::int64_t paced = timeline.paced_stretches(); paced > 0) {
+    result.notes.push_back(
+        fmt::format("{} of the stretches with collectives were not simulated: their kernels, and such collectives, had "
+                    "been seen beside each other before (WEFT_REGIMES), at this rate or at two around it.",
+                    paced));
+  }
   const std::optional<std::string> why = lab.why_not_folded();
   if (why && !why->empty() && programs.size() > 1) {
     result.notes.push_back(fmt::format("Every GPU was simulated by itself: {}.", *why));

@@ -9,6 +9,8 @@
 namespace weft {
 
 namespace {
+// Of the time in company of what was only paced, one standard deviation (docs/validation.md).
+constexpr double kPacedScatter = 0.03;
 constexpr SubCycle kNever = std::numeric_limits<SubCycle>::max();
 // A collective of so many bytes takes as long whatever kernels have left in the L2: only little of it lies there.
 constexpr std::int64_t kLongMessage = 4 << 20;
@@ -32,7 +34,9 @@ SampledTimeline::SampledTimeline(const RunConfig& config, const Program& program
       arrivals_(program.ops.size(), -1),
       has_arrived_(program.ops.size(), false),
       streams_(program.priorities.size()),
-      heads_(program.priorities.size(), 0) {
+      heads_(program.priorities.size(), 0),
+      paced_([this](OpId kernel, OpId collective) { return pacer_->beside(kernel, collective); }) {
+  if (communicates) pacer_.emplace(config, program, keys_, memory, lab);
   const auto is_kernel = [](const ProgramOp& op) { return op.kind == ProgramOpKind::kernel; };
   if (std::ranges::none_of(program.ops, is_kernel)) long_message_ = std::max(kLongMessage, config.system.gpu.l2.bytes);
   for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
@@ -53,11 +57,12 @@ void SampledTimeline::run(const std::function<void(double)>& progress) {
       events_.pop();
       handle(event, now);
     }
-    if (!waiting_.empty() && running_ == 0) take_stretch(now);
+    if (!waiting_.empty() && running_ == 0 && !paced_begins_) take_stretch(now);
     if (progress && ++handled % 16 == 0) {
       progress(static_cast<double>(frontend_.first_open()) / static_cast<double>(program_->ops.size()));
     }
   }
+  learn_from_stretch();
   WEFT_CHECK(frontend_.done(), "a program in samples comes to its end");
 }
 
@@ -72,6 +77,10 @@ void SampledTimeline::handle(const Event& event, SubCycle now) {
       if (frontend_.arrived(op)) make_ready(op, now);
       return;
     case EventKind::starts:
+      if (done_[op.value].duration < 0 && pacing_) {
+        begin_paced(op, now);
+        return;
+      }
       if (done_[op.value].duration < 0) {  // it begins the next stretch
         push(now + device_latency_, EventKind::starts, op.value);
         return;
@@ -80,19 +89,25 @@ void SampledTimeline::handle(const Event& event, SubCycle now) {
       frontend_.times(op).placed = now + done_[op.value].behind;
       push(now + done_[op.value].duration, EventKind::ends, op.value);
       return;
-    case EventKind::ends: {
-      end_ = std::max(end_, now);
-      --running_;
-      ready_.clear();
-      ++heads_[program_->ops[op.value].stream.value];
-      if (frontend_.completed(op, now, ready_)) {
-        next_host_step_ = now + host_to_device_;
-        push(*next_host_step_, EventKind::host_step);
-      }
-      for (const OpId next : ready_) make_ready(next, now);
+    case EventKind::ends:
+      end(op, now);
       return;
-    }
+    case EventKind::paced_ends:
+      if (event.op == expected_) end_paced(now);
+      return;
   }
+}
+
+void SampledTimeline::end(OpId op, SubCycle now) {
+  end_ = std::max(end_, now);
+  --running_;
+  ready_.clear();
+  ++heads_[program_->ops[op.value].stream.value];
+  if (frontend_.completed(op, now, ready_)) {
+    next_host_step_ = now + host_to_device_;
+    push(*next_host_step_, EventKind::host_step);
+  }
+  for (const OpId next : ready_) make_ready(next, now);
 }
 
 void SampledTimeline::host_step(SubCycle now) {
@@ -151,6 +166,8 @@ SubCycle SampledTimeline::company_from(OpId first, SubCycle now) {
 
 // Nothing runs and something is about to start: what follows is known up to the next such moment, or is simulated.
 void SampledTimeline::take_stretch(SubCycle now) {
+  pacing_ = false;
+  learn_from_stretch();
   const HostState state = state_at(now);
   const ProgramOp& first = program_->ops[state.first.value];
   const bool alone = waiting_.size() == 1 && first.kind != ProgramOpKind::host_wait;
@@ -186,71 +203,8 @@ void SampledTimeline::take_stretch(SubCycle now) {
     return;
   }
   const Regime* regime = known_stretch(state, now);
+  if (regime == nullptr && !by_itself && pace_stretch(state.first)) return;
   apply(regime != nullptr ? *regime : simulated_stretch(state, now, by_itself), state.first.value, now);
-}
-
-std::string SampledTimeline::key_up_to(const RegimeKeys::Stretch& stretch, const HostState& state, std::uint32_t end,
-                                       std::uint32_t open_from, SubCycle now) const {
-  const auto ops = static_cast<std::uint32_t>(program_->ops.size());
-  while (end < ops && had_ended(*program_, state, end)) ++end;
-  return stretch.before(OpId{end}, end < ops ? arrival_of(end, now) : -1, open_from);
-}
-
-// Of the operations up to here, all may have ended but for the last of one stream, for which the next other one waits.
-const Regime* SampledTimeline::known_but_for_one_stream(const RegimeKeys::Stretch& stretch, const HostState& state,
-                                                        std::uint32_t end, SubCycle now) {
-  const SharedList<ProgramOp>& ops = program_->ops;
-  const std::uint32_t first = state.first.value;
-  for (std::uint32_t s = 0; s < streams_.size(); ++s) {
-    const auto is_of_it = [&](std::uint32_t op) {
-      return ops[op].kind != ProgramOpKind::host_wait && ops[op].stream.value == s;
-    };
-    if (is_of_it(end - 1)) continue;
-    std::uint32_t next = end;
-    while (next < ops.size() && is_of_it(next)) ++next;
-    if (next == ops.size() || std::ranges::none_of(ops[next].waits, [&](OpId wait) { return is_of_it(wait.value); })) {
-      continue;
-    }
-    for (auto open = streams_[s].begin() + static_cast<std::ptrdiff_t>(heads_[s]);
-         open != streams_[s].end() && *open < end; ++open) {
-      const std::string key = key_up_to(stretch, state, end, *open - first + 1, now);
-      if (const Regime* regime = memory_->find(key, end - first)) return regime;
-    }
-  }
-  return nullptr;
-}
-
-const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle now) {
-  RegimeKeys::Stretch stretch(keys_, state);
-  const std::set<std::size_t>* lengths = nullptr;
-  for (std::uint32_t i = state.first.value; i < program_->ops.size(); ++i) {
-    if (had_ended(*program_, state, i)) continue;
-    stretch.add(OpId{i}, arrival_of(i, now));
-    if (lengths == nullptr) lengths = &memory_->lengths(stretch.name());
-    const std::size_t length = i + 1 - state.first.value;
-    if (lengths->lower_bound(length) == lengths->end()) return nullptr;  // all are shorter
-    if (!lengths->contains(length)) continue;
-    const Regime* regime = memory_->find(key_up_to(stretch, state, i + 1, 0, now), length);
-    if (regime == nullptr) regime = known_but_for_one_stream(stretch, state, i + 1, now);
-    if (regime != nullptr) return regime;
-  }
-  return nullptr;
-}
-
-const Regime& SampledTimeline::simulated_stretch(const HostState& state, SubCycle now, bool by_itself) {
-  Regime regime = lab_->company(state, by_itself);
-  RegimeKeys::Stretch stretch(keys_, state);
-  const std::uint32_t first = state.first.value;
-  const auto end = first + static_cast<std::uint32_t>(regime.operations.size());
-  std::uint32_t open_from = 0;  // none is
-  std::string beginning;
-  for (std::uint32_t i = first; i < end; ++i) {
-    if (had_ended(*program_, state, i)) continue;
-    stretch.add(OpId{i}, arrival_of(i, now));
-    if (beginning.empty()) beginning = stretch.name();
-    if (open_from == 0 && regime.operations[i - first].duration < 0) open_from = i - first + 1;
-  }
-  return memory_->add(key_up_to(stretch, state, end, open_from, now), std::move(regime), beginning);
 }
 
 void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle now) {
@@ -262,18 +216,22 @@ void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle 
     if (program_->ops[first + i].kind != ProgramOpKind::host_wait) ++running_;
   }
   std::erase_if(waiting_, [&](std::uint32_t op) { return done_[op].duration >= 0; });
-  sum_.hbm_read_bytes += regime.hbm_read_bytes;
-  sum_.hbm_write_bytes += regime.hbm_write_bytes;
-  sum_.hbm_communication_bytes += regime.hbm_communication_bytes;
-  sum_.unit_seconds_compute += regime.unit_seconds_compute;
-  sum_.unit_seconds_communication += regime.unit_seconds_communication;
+  add_sums(regime);
   if (regime.uncertainty > 0) {
     const auto [at, fresh] = uncertain_at_.try_emplace(&regime, uncertain_.size());
     if (fresh) uncertain_.push_back(0);
     uncertain_[at->second] += static_cast<double>(regime.uncertainty);
   }
-  if (!regime.links.empty()) add(regime.links, regime.switches, network_[regime.gpus]);
   spread_traffic(regime, now, now + longest);
+}
+
+void SampledTimeline::add_sums(const Regime& regime) {
+  sum_.hbm_read_bytes += regime.hbm_read_bytes;
+  sum_.hbm_write_bytes += regime.hbm_write_bytes;
+  sum_.hbm_communication_bytes += regime.hbm_communication_bytes;
+  sum_.unit_seconds_compute += regime.unit_seconds_compute;
+  sum_.unit_seconds_communication += regime.unit_seconds_communication;
+  if (!regime.links.empty()) add(regime.links, regime.switches, network_[regime.gpus]);
 }
 
 double SampledTimeline::error_estimate() const {
@@ -282,6 +240,7 @@ double SampledTimeline::error_estimate() const {
   const SecondSamples::Off off = second_samples_.off(end);
   double squares = off.scatter * off.scatter;
   for (const double uncertain : uncertain_) squares += uncertain / end * (uncertain / end);
+  squares += std::pow(kPacedScatter * paced_together_ / end, 2);
   return off.bias + 2 * std::sqrt(squares);
 }
 

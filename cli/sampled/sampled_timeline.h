@@ -7,10 +7,12 @@
 #include <vector>
 
 #include "cli/sampled/network_loads.h"
+#include "cli/sampled/paced_company.h"
 #include "cli/sampled/regime_key.h"
 #include "cli/sampled/regime_lab.h"
 #include "cli/sampled/regime_memory.h"
 #include "cli/sampled/second_samples.h"
+#include "cli/sampled/stretch_pacer.h"
 
 namespace weft {
 
@@ -37,16 +39,18 @@ class SampledTimeline {
   // How far the end may be off, as a share of it: what second samples differ by together, and twice what they and what
   // was left out scatter.
   [[nodiscard]] double error_estimate() const;
+  // Stretches that were not simulated, since all that ran in them had been seen in company.
+  [[nodiscard]] std::int64_t paced_stretches() const { return paced_stretches_; }
   // The traffic of a stretch is spread evenly over it.
   [[nodiscard]] const HbmOverTime& hbm() const { return hbm_; }
 
  private:
-  enum class EventKind { host_step, arrives, starts, ends };
+  enum class EventKind { host_step, arrives, starts, ends, paced_ends };
   struct Event {
     SubCycle at = 0;
     std::uint64_t number = 0;
     EventKind kind = EventKind::host_step;
-    std::uint32_t op = 0;
+    std::uint32_t op = 0;  // of paced_ends: when it was expected, by `expected_`
     bool operator>(const Event& other) const { return at != other.at ? at > other.at : number > other.number; }
   };
 
@@ -54,6 +58,7 @@ class SampledTimeline {
   void handle(const Event& event, SubCycle now);
   void host_step(SubCycle now);
   void make_ready(OpId op, SubCycle now);
+  void end(OpId op, SubCycle now);
   void take_stretch(SubCycle now);
   [[nodiscard]] HostState state_at(SubCycle now) const;
   [[nodiscard]] SubCycle company_from(OpId first, SubCycle now);
@@ -65,6 +70,13 @@ class SampledTimeline {
                                       std::uint32_t open_from, SubCycle now) const;
   const Regime& simulated_stretch(const HostState& state, SubCycle now, bool by_itself);
   void apply(const Regime& regime, std::uint32_t first, SubCycle now);
+  void add_sums(const Regime& regime);
+  // paced_stretches.cpp: whose operations' ends change with their company.
+  [[nodiscard]] bool pace_stretch(OpId first);
+  void begin_paced(OpId op, SubCycle now);
+  void end_paced(SubCycle now);
+  void expect_paced(SubCycle now);
+  void learn_from_stretch();
   void spread_traffic(const Regime& regime, SubCycle from, SubCycle to);
 
   const Program* program_;
@@ -88,6 +100,14 @@ class SampledTimeline {
   std::vector<OpId> ready_;
   std::vector<std::uint32_t> waiting_;  // operations that are ready, without a duration
   std::uint32_t running_ = 0;           // with one, and not through
+  std::optional<StretchPacer> pacer_;   // none: nothing communicates
+  PacedCompany paced_;
+  bool pacing_ = false;
+  bool paced_begins_ = false;   // its first operation is about to
+  std::uint32_t expected_ = 0;  // times that an end was expected in this way
+  std::int64_t paced_stretches_ = 0;
+  double paced_together_ = 0;                           // time in company
+  std::pair<std::uint32_t, std::uint32_t> seen_{0, 0};  // operations of a stretch in detail, to learn from
   Regime sum_;
   NetworkLoads network_;
   std::vector<double> uncertain_;  // of all uses of each regime together: they are off by the same

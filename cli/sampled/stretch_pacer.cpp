@@ -1,0 +1,173 @@
+#include "cli/sampled/stretch_pacer.h"
+
+#include <algorithm>
+
+#include "gpu_model/demand_size.h"
+
+namespace weft {
+
+namespace {
+
+// Choices. Of the time that kernels beside collectives take by themselves, so much has to be known; what was together
+// for less of its time tells little.
+constexpr double kEnough = 0.75;
+constexpr double kShareSeen = 0.2;
+constexpr double kLeastLeft = 0.1;
+constexpr double kSlowest = 20;
+// Collectives are simulated by themselves only where that is so much less work than to simulate all together. A byte of
+// a message is some seven lines' worth on each GPU (read, staged, sent, received, summed, written), of a kernel's
+// requests two thirds are left out in company.
+constexpr double kWorth = 3;
+constexpr double kKernelByte = 1.0 / 20;
+
+double overlap(const StretchPacer::Ran& a, const StretchPacer::Ran& b) {
+  return std::max(0.0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
+}
+
+// `together` is a part of `took`: so many times longer it was then. None: too little to tell.
+std::optional<double> times_longer(double took, double together, double alone) {
+  const double left = alone - (took - together);
+  if (together < kShareSeen * took || left < kLeastLeft * alone) return std::nullopt;
+  return std::min(together / left, kSlowest);
+}
+
+// Collectives one after the other beside kernels, and nothing else.
+bool is_of_one_row(const Program& program) {
+  std::optional<StreamId> stream;
+  for (const ProgramOp& op : program.ops) {
+    if (op.fused) return false;
+    if (op.kind != ProgramOpKind::collective) continue;
+    if (stream && *stream != op.stream) return false;
+    stream = op.stream;
+  }
+  return stream.has_value();
+}
+
+}  // namespace
+
+StretchPacer::StretchPacer(const RunConfig& config, const Program& program, RegimeKeys& company, RegimeMemory& memory,
+                           RegimeLab& lab)
+    : program_(&program),
+      clock_(config.system.gpu.clock),
+      quiet_(config, program, false),
+      company_(&company),
+      memory_(&memory),
+      lab_(&lab),
+      possible_(is_of_one_row(program) && !lab.has_uneven()) {}
+
+const Regime& StretchPacer::alone(OpId op) {
+  const Regime*& known = alone_[op.value];
+  if (known != nullptr) return *known;
+  const bool kernel = program_->ops[op.value].kind == ProgramOpKind::kernel;
+  const std::string key = kernel ? quiet_.of_kernel(op) : company_->of_long_collective(op) + "at once";
+  known = memory_->find(key, 1);
+  if (known == nullptr) known = &memory_->add(key, kernel ? lab_->kernel(op) : lab_->collective_by_itself(op));
+  return *known;
+}
+
+double StretchPacer::seconds_alone(OpId op) {
+  const Regime::Operation& did = alone(op).operations.front();
+  return to_seconds(clock_.to_time(did.duration - did.early));
+}
+
+double StretchPacer::rate(OpId collective) {
+  return static_cast<double>(program_->ops[collective.value].collective.bytes.count()) / seconds_alone(collective);
+}
+
+std::string StretchPacer::key(OpId kernel, OpId collective) {
+  return quiet_.of_pace(kernel, lab_->shape_of(collective));
+}
+
+const std::optional<CompanyPace>& StretchPacer::known(OpId kernel, OpId collective) {
+  const auto [at, fresh] = known_.try_emplace({kernel.value, collective.value});
+  if (!fresh) return at->second;
+  const CompanyPaces& paces = memory_->paces(key(kernel, collective));
+  if (!paces.empty()) at->second = pace_at(rate(collective), paces);
+  return at->second;
+}
+
+bool StretchPacer::worth_it(std::uint32_t from, std::uint32_t end) {
+  double by_themselves = 0;
+  double together = 0;
+  for (std::uint32_t i = from; i < end; ++i) {
+    const ProgramOp& op = program_->ops[i];
+    if (op.kind == ProgramOpKind::collective) {
+      const double bytes = lab_->bytes_simulated(OpId{i});
+      together += bytes;
+      by_themselves += bytes / lab_->grain_by_itself(OpId{i});
+    } else if (op.kind == ProgramOpKind::kernel && together > 0) {
+      together += kKernelByte * static_cast<double>(streamed_bytes(op.kernel));
+    }
+  }
+  return kWorth * by_themselves < together;
+}
+
+bool StretchPacer::covers(OpId first) {
+  const SharedList<ProgramOp>& ops = program_->ops;
+  if (!possible_ || !memory_->knows_paces() || !worth_it(first.value, static_cast<std::uint32_t>(ops.size()))) {
+    return false;
+  }
+  std::optional<OpId> collective;
+  double moving = 0;  // collectives still do, for so long
+  double all = 0;
+  double found = 0;
+  CompanyPace mean{.kernel = 0, .collective = 0, .ledger = {}};
+  for (std::uint32_t i = first.value; i < ops.size() && !(collective && moving <= 0); ++i) {
+    if (ops[i].kind == ProgramOpKind::copy) return false;
+    if (ops[i].kind == ProgramOpKind::collective) {
+      collective = OpId{i};
+      moving += seconds_alone(*collective);
+    } else if (ops[i].kind == ProgramOpKind::kernel && collective) {
+      const double takes = seconds_alone(OpId{i});
+      all += takes;
+      const std::optional<CompanyPace>& pace = known(OpId{i}, *collective);
+      moving -= takes * (pace ? pace->kernel : 1);
+      if (!pace) continue;
+      found += takes;
+      mean.kernel += takes * pace->kernel;
+      mean.collective += takes * pace->collective;
+    }
+  }
+  if (found <= 0 || found < kEnough * all) return false;
+  mean.kernel /= found;
+  mean.collective /= found;
+  others_ = mean;
+  return true;
+}
+
+const CompanyPace* StretchPacer::beside(OpId kernel, OpId collective) {
+  const std::optional<CompanyPace>& pace = known(kernel, collective);
+  return pace ? &*pace : &others_;
+}
+
+void StretchPacer::learn(std::span<const Ran> ran) {
+  if (!possible_ || ran.empty() || !worth_it(ran.front().op.value, ran.back().op.value + 1)) return;
+  const auto is_collective = [&](const Ran& one) {
+    return program_->ops[one.op.value].kind == ProgramOpKind::collective;
+  };
+  for (const Ran& collective : ran) {
+    if (!is_collective(collective)) continue;
+    double together = 0;
+    for (const Ran& kernel : ran) together += is_collective(kernel) ? 0 : overlap(kernel, collective);
+    if (together <= 0) continue;
+    const double longer =
+        times_longer(collective.end - collective.begin, together, seconds_alone(collective.op)).value_or(1);
+    for (const Ran& kernel : ran) {
+      if (program_->ops[kernel.op.value].kind != ProgramOpKind::kernel) continue;
+      const double beside = overlap(kernel, collective);
+      double others = -beside;  // collectives follow each other: what it takes beside the other one is not known
+      for (const Ran& other : ran) others += is_collective(other) ? overlap(kernel, other) : 0;
+      if (others > kLeastLeft * beside) continue;
+      const auto pace = times_longer(kernel.end - kernel.begin, beside, seconds_alone(kernel.op));
+      if (!pace) continue;
+      memory_->learn(key(kernel.op, collective.op), {.rate = rate(collective.op),
+                                                     .seconds = beside,
+                                                     .kernel = *pace,
+                                                     .collective = longer,
+                                                     .ledger = kernel.ledger});
+    }
+  }
+  known_.clear();
+}
+
+}  // namespace weft

@@ -1,0 +1,81 @@
+// Steps whose kernels and collectives were seen beside each other before, from outside.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/both_fidelities.h"
+
+namespace weft {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kPaced = "stretches with collectives were not simulated";
+
+std::string step(double gigabytes, const char* more = "") {
+  return fmt::format(R"({{"system": {{"base": "dgx-a100", "network": {{"link": {{"bandwidth_GBps": {}}}}}}}, "gpus": 4,
+    "fidelity": "sampled", "workload": {{"model": "resnet50", "batch": 4, "layers": 6}},
+    "all_reduce": {{"algorithm": "ring", "protocol": "Simple"}}{}}})",
+                     gigabytes, more);
+}
+
+// One after the other, with one memory.
+class PacedStretches : public testing::Test {
+ protected:
+  Json run(const std::string& config) {
+    setenv("WEFT_REGIMES", (folder_.path() / "regimes.sqlite").c_str(), 1);
+    folder_.write("e.json", config);
+    const Ran ran = weft("run e.json --json", folder_);
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    return parse_json(ran.output, "result");
+  }
+  static double transactions(const Json& result) { return result.at("engine").at("memory_transactions").get<double>(); }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST_F(PacedStretches, AtRatesThatAreNearOrBetweenGoAsInDetail) {
+  EXPECT_THAT(run(step(12.5)).at("notes").dump(), Not(HasSubstr(kPaced)));
+  EXPECT_THAT(run(step(25)).at("notes").dump(), Not(HasSubstr(kPaced)));  // twice as fast: it has to be seen
+  const Json paced = run(step(18));
+  EXPECT_THAT(paced.at("notes").dump(), HasSubstr(kPaced));
+  const Json detail = run_one(step(18), "sampled");
+  EXPECT_LT(transactions(paced), 0.1 * transactions(detail));
+  EXPECT_NEAR(iteration(paced, "time_s") / iteration(detail, "time_s"), 1, 0.01);
+  EXPECT_NEAR(iteration(paced, "backward_slowdown") / iteration(detail, "backward_slowdown"), 1, 0.02);
+  EXPECT_NEAR(iteration(paced, "communication_s") / iteration(detail, "communication_s"), 1, 0.03);
+  // What moves is counted, though nothing moved.
+  const auto of = [](const Json& result, const char* what) { return result.at("gpus").at(0).at(what).get<double>(); };
+  for (const char* moved : {"hbm_read_bytes", "hbm_write_bytes"})
+    EXPECT_NEAR(of(paced, moved) / of(detail, moved), 1, 0.05) << moved;
+  const Json& link = paced.at("links").at(0);
+  EXPECT_NEAR(link.at("bytes").get<double>() / detail.at("links").at(0).at("bytes").get<double>(), 1, 0.02);
+  EXPECT_GT(paced.at("slowdown_by_cause").at("compute_units").get<double>() +
+                paced.at("slowdown_by_cause").at("hbm").get<double>(),
+            0);
+}
+
+// Blocks of another collective stand beside kernels elsewhere.
+TEST_F(PacedStretches, OfOtherCollectivesAreSimulated) {
+  run(step(25));
+  EXPECT_THAT(run(step(24)).at("notes").dump(), HasSubstr(kPaced));
+  std::string tree = step(24.5);
+  tree.replace(tree.find("ring"), 4, "double_binary_tree");
+  EXPECT_THAT(run(tree).at("notes").dump(), Not(HasSubstr(kPaced)));
+}
+
+TEST_F(PacedStretches, OfLaterIterationsGoOn) {
+  run(step(25));
+  const Json paced = run(step(24, R"(, "iterations": 3)"));
+  EXPECT_THAT(paced.at("notes").dump(), HasSubstr(kPaced));
+  const Json detail = run_one(step(24, R"(, "iterations": 3)"), "sampled");
+  const auto time = [](const Json& result, int of) {
+    return result.at("iteration").at("per_iteration").at(of).get<double>();
+  };
+  for (const int of : {0, 1, 2}) EXPECT_NEAR(time(paced, of) / time(detail, of), 1, 0.015) << of;
+}
+
+}  // namespace
+}  // namespace weft
