@@ -19,8 +19,7 @@ namespace {
 // Of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
 // seen.
 constexpr double kApartScatter = 0.0075;
-// Of those whose kernels follow the first one's, besides: steps came out up to 1.9 % off, otherwise up to 1.4
-// (docs/validation.md).
+// Of those whose kernels follow the first one's, besides (docs/validation.md, The first GPU's kernels for all).
 constexpr double kFollowScatter = 0.005;
 // By one tree, where units may have only so many stores under way: 256 MiB on 8 H100 +8 % (docs/validation.md, Long
 // collectives).

@@ -27,7 +27,7 @@ double overlap(const StretchPacer::Ran& a, const StretchPacer::Ran& b) {
 // `together` is a part of `took`: so many times longer it was then. None: too little to tell.
 std::optional<double> times_longer(double took, double together, double alone) {
   const double left = alone - (took - together);
-  if (together < kShareSeen * took || left < kLeastLeft * alone) return std::nullopt;
+  if (alone <= 0 || together < kShareSeen * took || left < kLeastLeft * alone) return std::nullopt;
   return std::min(together / left, kSlowest);
 }
 
@@ -71,11 +71,14 @@ double StretchPacer::seconds_alone(OpId op) {
 }
 
 double StretchPacer::rate(OpId collective) {
-  return static_cast<double>(program_->ops[collective.value].collective.bytes.count()) / seconds_alone(collective);
+  const double seconds = seconds_alone(collective);
+  return seconds > 0 ? static_cast<double>(program_->ops[collective.value].collective.bytes.count()) / seconds : 0;
 }
 
 std::string StretchPacer::key(OpId kernel, OpId collective) {
-  return quiet_.of_pace(kernel, lab_->shape_of(collective));
+  std::string& shape = shapes_[collective.value];
+  if (shape.empty()) shape = lab_->shape_of(collective);
+  return quiet_.of_pace(kernel, shape);
 }
 
 const std::optional<CompanyPace>& StretchPacer::known(OpId kernel, OpId collective) {
@@ -86,20 +89,29 @@ const std::optional<CompanyPace>& StretchPacer::known(OpId kernel, OpId collecti
   return at->second;
 }
 
-bool StretchPacer::worth_it(std::uint32_t from, std::uint32_t end) {
-  double by_themselves = 0;
-  double together = 0;
-  for (std::uint32_t i = from; i < end; ++i) {
+// Up to each operation, in bytes of messages.
+void StretchPacer::sum_up_work() {
+  std::map<Message, Work> known;
+  work_.emplace_back();
+  for (std::uint32_t i = 0; i < program_->ops.size(); ++i) {
     const ProgramOp& op = program_->ops[i];
+    Work work;
+    if (op.kind == ProgramOpKind::kernel) work.together = kKernelByte * static_cast<double>(streamed_bytes(op.kernel));
     if (op.kind == ProgramOpKind::collective) {
-      const double bytes = lab_->bytes_simulated(OpId{i});
-      together += bytes;
-      by_themselves += bytes / lab_->grain_by_itself(OpId{i});
-    } else if (op.kind == ProgramOpKind::kernel && together > 0) {
-      together += kKernelByte * static_cast<double>(streamed_bytes(op.kernel));
+      const auto [at, fresh] = known.try_emplace(message_of(op.collective));
+      if (fresh) {
+        const double bytes = lab_->bytes_simulated(OpId{i});
+        at->second = {.by_themselves = bytes / lab_->grain_by_itself(OpId{i}), .together = bytes};
+      }
+      work = at->second;
     }
+    work_.push_back({work_.back().by_themselves + work.by_themselves, work_.back().together + work.together});
   }
-  return kWorth * by_themselves < together;
+}
+
+bool StretchPacer::worth_it(std::uint32_t from, std::uint32_t end) {
+  if (work_.empty()) sum_up_work();
+  return kWorth * (work_[end].by_themselves - work_[from].by_themselves) < work_[end].together - work_[from].together;
 }
 
 bool StretchPacer::covers(OpId first) {
@@ -142,30 +154,40 @@ const CompanyPace* StretchPacer::beside(OpId kernel, OpId collective) {
 
 void StretchPacer::learn(std::span<const Ran> ran) {
   if (!possible_ || ran.empty() || !worth_it(ran.front().op.value, ran.back().op.value + 1)) return;
-  const auto is_collective = [&](const Ran& one) {
-    return program_->ops[one.op.value].kind == ProgramOpKind::collective;
-  };
-  for (const Ran& collective : ran) {
-    if (!is_collective(collective)) continue;
+  std::vector<const Ran*> kernels;
+  std::vector<const Ran*> collectives;
+  for (const Ran& one : ran) {
+    const ProgramOpKind kind = program_->ops[one.op.value].kind;
+    if (kind == ProgramOpKind::kernel) kernels.push_back(&one);
+    if (kind == ProgramOpKind::collective) collectives.push_back(&one);
+  }
+  std::vector<double> longer;
+  for (const Ran* collective : collectives) {
+    const double took = collective->end - collective->begin;
     double together = 0;
-    for (const Ran& kernel : ran) together += is_collective(kernel) ? 0 : overlap(kernel, collective);
-    if (together <= 0) continue;
-    const double longer =
-        times_longer(collective.end - collective.begin, together, seconds_alone(collective.op)).value_or(1);
-    for (const Ran& kernel : ran) {
-      if (program_->ops[kernel.op.value].kind != ProgramOpKind::kernel) continue;
-      const double beside = overlap(kernel, collective);
-      double others = -beside;  // collectives follow each other: what it takes beside the other one is not known
-      for (const Ran& other : ran) others += is_collective(other) ? overlap(kernel, other) : 0;
-      if (others > kLeastLeft * beside) continue;
-      const auto pace = times_longer(kernel.end - kernel.begin, beside, seconds_alone(kernel.op));
-      if (!pace) continue;
-      memory_->learn(key(kernel.op, collective.op), {.rate = rate(collective.op),
-                                                     .seconds = beside,
-                                                     .kernel = *pace,
-                                                     .collective = longer,
-                                                     .ledger = kernel.ledger});
+    for (const Ran* kernel : kernels) together += overlap(*kernel, *collective);
+    const bool any = together > 0;  // else how long it takes by itself is not asked for
+    longer.push_back(any ? times_longer(took, std::min(together, took), seconds_alone(collective->op)).value_or(1) : 1);
+  }
+  for (const Ran* kernel : kernels) {
+    double all = 0;
+    double most = 0;
+    std::size_t main = 0;
+    for (std::size_t c = 0; c < collectives.size(); ++c) {
+      const double beside = overlap(*kernel, *collectives[c]);
+      all += beside;
+      if (beside > most) main = c;
+      most = std::max(most, beside);
     }
+    if (all - most > kLeastLeft * most || most <= 0) continue;  // how it shares its time among them is not known
+    const auto pace = times_longer(kernel->end - kernel->begin, most, seconds_alone(kernel->op));
+    const OpId collective = collectives[main]->op;
+    if (!pace || !(rate(collective) > 0)) continue;
+    memory_->learn(key(kernel->op, collective), {.rate = rate(collective),
+                                                 .seconds = most,
+                                                 .kernel = *pace,
+                                                 .collective = longer[main],
+                                                 .ledger = kernel->ledger});
   }
   known_.clear();
 }

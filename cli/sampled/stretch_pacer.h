@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/sampled/regime_key.h"
 #include "cli/sampled/regime_lab.h"
@@ -39,6 +40,7 @@ class StretchPacer {
  private:
   // Of operations from..end - 1.
   [[nodiscard]] bool worth_it(std::uint32_t from, std::uint32_t end);
+  void sum_up_work();
   [[nodiscard]] double seconds_alone(OpId op);
   [[nodiscard]] double rate(OpId collective);
   [[nodiscard]] std::string key(OpId kernel, OpId collective);
@@ -50,8 +52,14 @@ class StretchPacer {
   RegimeKeys* company_;
   RegimeMemory* memory_;
   RegimeLab* lab_;
+  // To simulate collectives by themselves, and with kernels.
+  struct Work {
+    double by_themselves = 0, together = 0;
+  };
   bool possible_ = false;
-  std::map<std::uint32_t, const Regime*> alone_;                                         // by operation
+  std::vector<Work> work_;                        // of all operations before each, and of all; empty: not asked for
+  std::map<std::uint32_t, std::string> shapes_;   // by operation
+  std::map<std::uint32_t, const Regime*> alone_;  // by operation
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::optional<CompanyPace>> known_;  // by operations
   CompanyPace others_;
 };
