@@ -15,10 +15,10 @@ constexpr double kShareSeen = 0.2;
 constexpr double kLeastLeft = 0.1;
 constexpr double kSlowest = 20;
 // Collectives are simulated by themselves only where that is so much less work than to simulate all together. A byte of
-// a message is some seven lines' worth on each GPU (read, staged, sent, received, summed, written), of a kernel's
-// requests two thirds are left out in company.
-constexpr double kWorth = 3;
-constexpr double kKernelByte = 1.0 / 20;
+// a message is some seven of lines on each GPU (read, staged, sent, received, summed, written), of what a kernel asks for
+// two fifths are left out in company.
+constexpr double kWorth = 2;
+constexpr double kKernelByte = 1.0 / 12;
 
 double overlap(const StretchPacer::Ran& a, const StretchPacer::Ran& b) {
   return std::max(0.0, std::min(a.end, b.end) - std::max(a.begin, b.begin));
@@ -31,16 +31,20 @@ std::optional<double> times_longer(double took, double together, double alone) {
   return std::min(together / left, kSlowest);
 }
 
-// Collectives one after the other beside kernels, and nothing else.
+// Collectives one after the other beside kernels, and nothing else. Of nothing but short messages each length has a rate
+// of its own, so that what was seen is seldom of use.
 bool is_of_one_row(const Program& program) {
+  constexpr std::int64_t kLong = 2 << 20;
   std::optional<StreamId> stream;
+  bool any_long = false;
   for (const ProgramOp& op : program.ops) {
     if (op.fused) return false;
     if (op.kind != ProgramOpKind::collective) continue;
     if (stream && *stream != op.stream) return false;
     stream = op.stream;
+    any_long = any_long || op.collective.bytes.count() >= kLong;
   }
-  return stream.has_value();
+  return any_long;
 }
 
 }  // namespace
