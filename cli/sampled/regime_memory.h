@@ -42,7 +42,8 @@ class RegimeMemory {
   [[nodiscard]] std::int64_t simulated() const { return static_cast<std::int64_t>(fresh_.size()); }
   [[nodiscard]] std::int64_t reused() const { return reused_; }
 
-  // Beyond this, the regimes that were not used for longest are forgotten.
+  // Beyond this, the regimes that were not used for longest are forgotten; paces that nothing was learned of for
+  // longest.
   static constexpr std::int64_t kMostBytes = std::int64_t{256} << 20;
 
  private:
