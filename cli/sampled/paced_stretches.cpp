@@ -40,6 +40,12 @@ void SampledTimeline::end_paced(SubCycle now) {
     done_[op].ledger = ended->ledger;
     if (program_->ops[op].kind == ProgramOpKind::kernel) paced_together_ += ended->together;
     add_sums(alone);
+    // A collective's blocks are there until it ends.
+    const auto usual = static_cast<double>(alone.operations.front().duration);
+    if (usual > 0) {
+      sum_.unit_seconds_communication +=
+          (static_cast<double>(now - start) / usual - 1) * alone.unit_seconds_communication;
+    }
     spread_traffic(alone, start, now);
     end(ended->op, now);
   }

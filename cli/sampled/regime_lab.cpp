@@ -163,10 +163,10 @@ void RegimeLab::count(const Machine& machine) {
 }
 
 Regime RegimeLab::company(const HostState& state, bool by_itself) {
-  const bool paced = !by_itself && goes_round_rings();
-  if (paced && grain_from(state.first.value) > 1) return long_ring(state, grain_from(state.first.value));
+  const bool round_rings = !by_itself && goes_round_rings();
+  if (round_rings && grain_from(state.first.value) > 1) return long_ring(state, grain_from(state.first.value));
   const bool follow = !by_itself && others_follow();
-  const bool others_timed = paced || follow;
+  const bool others_timed = round_rings || follow;
   std::uint32_t grain = 1;
   if (by_itself) grain = grain_of(state.first);
   if (!by_itself && is_uneven_row(state.first.value)) grain = grain_from(state.first.value);
@@ -184,7 +184,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   const auto [to, after, all_at_once] = machine->run_until_quiet(
       from, config_->threads,
       [&](Time now) {
-        if (paced) paces.look(now);
+        if (round_rings) paces.look(now);
         if (follow) follow_first(*machine, now);
         steady.look(now);
         sequence.look(now);

@@ -15,8 +15,8 @@ constexpr double kShareSeen = 0.2;
 constexpr double kLeastLeft = 0.1;
 constexpr double kSlowest = 20;
 // Collectives are simulated by themselves only where that is so much less work than to simulate all together. A byte of
-// a message is some seven of lines on each GPU (read, staged, sent, received, summed, written), of what a kernel asks for
-// two fifths are left out in company.
+// a message is some seven of lines on each GPU (read, staged, sent, received, summed, written), of what a kernel asks
+// for two fifths are left out in company.
 constexpr double kWorth = 2;
 constexpr double kKernelByte = 1.0 / 12;
 
@@ -31,8 +31,8 @@ std::optional<double> times_longer(double took, double together, double alone) {
   return std::min(together / left, kSlowest);
 }
 
-// Collectives one after the other beside kernels, and nothing else. Of nothing but short messages each length has a rate
-// of its own, so that what was seen is seldom of use.
+// Collectives one after the other beside kernels, and nothing else. Of nothing but short messages each length has a
+// rate of its own, so that what was seen is seldom of use.
 bool is_of_one_row(const Program& program) {
   constexpr std::int64_t kLong = 2 << 20;
   std::optional<StreamId> stream;

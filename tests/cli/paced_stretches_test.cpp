@@ -47,9 +47,15 @@ TEST_F(PacedStretches, AtRatesThatAreNearOrBetweenGoAsInDetail) {
   EXPECT_NEAR(iteration(paced, "backward_slowdown") / iteration(detail, "backward_slowdown"), 1, 0.02);
   EXPECT_NEAR(iteration(paced, "communication_s") / iteration(detail, "communication_s"), 1, 0.03);
   // What moves is counted, though nothing moved.
-  const auto of = [](const Json& result, const char* what) { return result.at("gpus").at(0).at(what).get<double>(); };
+  const Json& gpu = paced.at("gpus").at(0);
+  const Json& gpu_in_detail = detail.at("gpus").at(0);
+  const auto share = [](const Json& of, const Json& by) { return of.get<double>() / by.get<double>(); };
   for (const char* moved : {"hbm_read_bytes", "hbm_write_bytes"})
-    EXPECT_NEAR(of(paced, moved) / of(detail, moved), 1, 0.05) << moved;
+    EXPECT_NEAR(share(gpu.at(moved), gpu_in_detail.at(moved)), 1, 0.05) << moved;
+  for (const char* by : {"compute", "communication"}) {
+    const char* held = "compute_unit_seconds";
+    EXPECT_NEAR(share(gpu.at(held).at(by), gpu_in_detail.at(held).at(by)), 1, 0.05) << by;
+  }
   const Json& link = paced.at("links").at(0);
   EXPECT_NEAR(link.at("bytes").get<double>() / detail.at("links").at(0).at("bytes").get<double>(), 1, 0.02);
   EXPECT_GT(paced.at("slowdown_by_cause").at("compute_units").get<double>() +
