@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/sampled/ledger_members.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -15,7 +16,7 @@ namespace {
 constexpr double kSame = 0.02;
 constexpr double kNear = 0.1;
 constexpr double kFarApart = 2.5;
-constexpr std::size_t kMost = 16;
+constexpr std::size_t kMost = 16;  // rates of one name: further ones are not kept
 
 // So much of `b`.
 CompanyPace between(const CompanyPace& a, const CompanyPace& b, double share) {
@@ -29,8 +30,8 @@ CompanyPace between(const CompanyPace& a, const CompanyPace& b, double share) {
 
 template <class Pace, class Visit>
 void visit_pace(Pace& p, Visit&& visit) {
-  visit(p.rate, p.seconds, p.kernel, p.collective, p.ledger.latency, p.ledger.held_by_port, p.ledger.held_by_cache,
-        p.ledger.held_by_hbm, p.ledger.stall, p.ledger.held_by_pipe, p.ledger.held_by_links, p.ledger.displaced);
+  visit(p.rate, p.seconds, p.kernel, p.collective);
+  visit_ledger(p.ledger, visit);
 }
 
 }  // namespace

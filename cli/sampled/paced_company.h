@@ -25,7 +25,7 @@ class PacedCompany {
 
   struct Ended {
     OpId op;
-    KernelLedger ledger;  // of the company it was in for longest; of a collective, or without company: empty
+    KernelLedger ledger;  // of the company it was in last; of a collective, or without company: empty
     double together = 0;  // for so long
   };
   // Those that have ended by then, one after the other.

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/sampled/ledger_members.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -22,8 +23,8 @@ void visit_switch(Switch& s, Visit&& visit) {
 }
 template <class Operation, class Visit>
 void visit_operation(Operation& o, Visit&& visit) {
-  visit(o.duration, o.early, o.behind, o.late, o.ledger.latency, o.ledger.held_by_port, o.ledger.held_by_cache,
-        o.ledger.held_by_hbm, o.ledger.stall, o.ledger.held_by_pipe, o.ledger.held_by_links, o.ledger.displaced);
+  visit(o.duration, o.early, o.behind, o.late);
+  visit_ledger(o.ledger, visit);
 }
 template <class Whole, class Visit>
 void visit_sums(Whole& r, Visit&& visit) {

@@ -115,10 +115,13 @@ std::string RegimeLab::shape_of(OpId collective) const {
     if (one.members.front() != std::pair{std::uint32_t{0}, collective}) continue;
     shape = fmt::format("{} {} {}", one.plan.algorithm, one.plan.protocol, one.plan.channels);
   }
-  return fmt::format("{} {} {} {} {} {} {} {} {}", shape, to_string(demand.kind), to_string(demand.type),
-                     demand.group.size(), to_string(config_->collective.mover), config_->collective.registered,
-                     config_->private_parts.cache, config_->private_parts.hbm,
-                     fmt::join(programs_->front().priorities, ","));
+  const auto part = [](const Json& from, const char* key) {
+    return from.contains(key) ? from.at(key).dump() : std::string();
+  };
+  const Json& all = config_->resolved;
+  return fmt::format("{} {} {} {} {} {} {} {}", shape, to_string(demand.kind), to_string(demand.type),
+                     demand.group.size(), part(all, "all_reduce"), part(all.at("system"), "collectives"),
+                     part(all, "private"), fmt::join(programs_->front().priorities, ","));
 }
 
 void RegimeLab::tell_real_network(const Machine& machine, std::uint32_t grain, Regime& regime) const {

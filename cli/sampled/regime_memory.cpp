@@ -62,6 +62,15 @@ struct RegimeMemory::Database {
   [[nodiscard]] bool run(const char* sql) const {
     return sqlite3_exec(handle, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
   }
+  // Beyond so many bytes of `column`, a quarter of the rows is forgotten, those that were not used for longest.
+  void keep_within(std::int64_t bytes, const std::string& table, const std::string& column) const {
+    const Statement size(handle, ("SELECT total(length(" + column + ")), count(*) FROM " + table).c_str());
+    if (!size.row() || sqlite3_column_int64(size.handle, 0) <= bytes) return;
+    const std::string oldest = "SELECT key FROM " + table + " ORDER BY used LIMIT ?";
+    const Statement forget(handle, ("DELETE FROM " + table + " WHERE key IN (" + oldest + ")").c_str());
+    forget.bind(1, sqlite3_column_int64(size.handle, 1) / 4);
+    forget.run();
+  }
   bool good = false;
 };
 
@@ -176,13 +185,7 @@ void RegimeMemory::write_paces(std::int64_t now) {
     insert.bind(3, now);
     if (!insert.run()) return;
   }
-  const Statement size(database_->handle, "SELECT total(length(paces)), count(*) FROM paces");
-  if (!learned_.empty() && size.row() && sqlite3_column_int64(size.handle, 0) > kMostBytes) {
-    const Statement forget(database_->handle,
-                           "DELETE FROM paces WHERE key IN (SELECT key FROM paces ORDER BY used LIMIT ?)");
-    forget.bind(1, sqlite3_column_int64(size.handle, 1) / 4);
-    forget.run();
-  }
+  if (!learned_.empty()) database_->keep_within(kMostBytes, "paces", "paces");
 }
 
 void RegimeMemory::write() {
@@ -211,13 +214,7 @@ void RegimeMemory::write() {
       touch.bind(3, now - kDay);
       touch.run();
     }
-    const Statement size(database_->handle, "SELECT total(length(regime)), count(*) FROM stretches");
-    if (!fresh_.empty() && size.row() && sqlite3_column_int64(size.handle, 0) > kMostBytes) {
-      const Statement forget(database_->handle,
-                             "DELETE FROM stretches WHERE key IN (SELECT key FROM stretches ORDER BY used LIMIT ?)");
-      forget.bind(1, sqlite3_column_int64(size.handle, 1) / 4);
-      forget.run();
-    }
+    if (!fresh_.empty()) database_->keep_within(kMostBytes, "stretches", "regime");
   }
   static_cast<void>(database_->run("COMMIT"));
 }

@@ -16,7 +16,8 @@ constexpr double kLeastLeft = 0.1;
 constexpr double kSlowest = 20;
 // Collectives are simulated by themselves only where that is so much less work than to simulate all together. A byte of
 // a message is some seven of lines on each GPU (read, staged, sent, received, summed, written), of what a kernel asks
-// for two fifths are left out in company.
+// for two fifths are left out in company. Chosen by the time that two sweeps take (docs/validation.md, Memory, sweeps
+// and cost): they decide what is simulated, not what comes out.
 constexpr double kWorth = 2;
 constexpr double kKernelByte = 1.0 / 12;
 

@@ -18,7 +18,7 @@ namespace weft {
 
 class StretchPacer {
  public:
-  // All outlive it. `quiet` and `company`: names without and with communication.
+  // All outlive it. `company`: names with communication.
   StretchPacer(const RunConfig& config, const Program& program, RegimeKeys& company, RegimeMemory& memory,
                RegimeLab& lab);
 
