@@ -70,6 +70,9 @@ TEST_F(PacedStretches, OfOtherCollectivesAreSimulated) {
   std::string first = step(24);
   first.insert(first.find("\"algorithm\""), R"("high_priority": true, )");
   EXPECT_THAT(run(first).at("notes").dump(), Not(HasSubstr(kPaced)));
+  std::string wider = step(24);  // as many blocks, but of more warps
+  wider.insert(wider.find("\"network\""), R"("collectives": {"ring": {"threads": 640}}, )");
+  EXPECT_THAT(run(wider).at("notes").dump(), Not(HasSubstr(kPaced)));
 }
 
 TEST_F(PacedStretches, OfLaterIterationsGoOn) {
