@@ -90,6 +90,7 @@ void Machine::build_gpus(const std::vector<GpuWork>& work) {
     if (neighbour != TopologyNodeKind::hub) {
       plan.kind = neighbour == TopologyNodeKind::gpu ? LinkPlan::Kind::peers : LinkPlan::Kind::router;
       if (there < plan.gpus) plan.there = there;
+      plan.loops = topology.loops(g);
     } else {
       plan.lanes = common_lanes(topology, {g});
       if (g == first) out = any_plane_lane_out(topology, first, std::min(plan.gpus, there - first));

@@ -61,13 +61,14 @@ class FoldedCursor final : public PhaseCursor {
     copy->own_ = own_->clone();
     copy->taken_ = taken_;
     for (const Other& other : others_)
-      copy->others_.push_back({other.gpu, other.cursor->clone(), other.phase, other.taken});
+      copy->others_.push_back({other.gpu, other.renaming, other.cursor->clone(), other.phase, other.taken});
     return copy;
   }
 
  private:
   struct Other {
     std::uint16_t gpu = 0;  // that it sends to where another one sends to it
+    Renaming renaming;
     std::unique_ptr<PhaseCursor> cursor;
     Phase phase;
     std::uint64_t taken = 0;
@@ -92,16 +93,16 @@ class FoldedCursor final : public PhaseCursor {
   const Phase& image(const Phase& own, std::uint16_t gpu) {
     if (gpu < plan_->by.standing) return own;
     auto at = std::ranges::find(others_, gpu, &Other::gpu);
-    const Renaming renaming(plan_->by, gpu);
     if (at == others_.end()) {
+      const Renaming renaming(plan_->by, gpu, block_);
       const auto& rank = plan_->ranks[renaming.rank_before(rank_) / plan_->by.apart];
-      at = others_.insert(at, {gpu, rank->start(renaming.block_before(block_), warps_), Phase(), 0});
+      at = others_.insert(at, {gpu, renaming, rank->start(renaming.block_before(block_), warps_), Phase(), 0});
     }
     if (at->taken == taken_) return at->phase;
     for (; at->taken < taken_; ++at->taken) {
       WEFT_CHECK(at->cursor->next(at->phase), "folded ranks have the same phases");
     }
-    WEFT_CHECK(Likeness(renaming).of(at->phase, own), "folded ranks do the same");
+    WEFT_CHECK(Likeness(at->renaming).of(at->phase, own), "folded ranks do the same");
     return at->phase;
   }
 
@@ -195,7 +196,7 @@ bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std:
   std::vector<Renaming> renamings;
   std::vector<std::unique_ptr<PhaseCursor>> cursors;  // null: its block has no such group
   for (std::uint32_t r = 0; r < ranks.size(); ++r) {
-    const std::uint32_t its = renamings.emplace_back(by, r * by.apart).block(block);
+    const std::uint32_t its = renamings.emplace_back(by, r * by.apart, block).block(block);
     if (ranks[r]->blocks() <= std::max(block, its)) return false;
     cursors.push_back(warps < ranks[r]->groups(its) ? ranks[r]->start(its, warps) : nullptr);
   }

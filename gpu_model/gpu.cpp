@@ -181,6 +181,7 @@ void Gpu::handle(const GpuEvent& event) {
       stores_done(event.agent, event.lines, access_sram(event.lines));
       return;
     case EventKind::flag_at_l2:
+      ++statistics_.flags_come;
       count_flag(event.line);
       return;
     case EventKind::response:

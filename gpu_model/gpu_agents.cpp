@@ -142,6 +142,7 @@ void Gpu::post(std::uint32_t index, std::uint32_t number) {
                                                    .agent = running_[agents_[index].kernel].op.value});
     return;
   }
+  if (flag.target != Target::multicast) ++statistics_.flags_posted;
   GpuEvent event{.kind = EventKind::flag_at_l2, .gpu = flag.gpu, .line = flag.flag, .agent = index};
   SubCycle crossing = request_latency_;
   if (flag.target != Target::local) {

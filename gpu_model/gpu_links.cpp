@@ -80,6 +80,7 @@ void Gpu::on_ingress(const Packet& packet, std::uint16_t bundle) {
     case PacketKind::flag:
     case PacketKind::multicast_flag:
       give_credit(packet, bundle, now());
+      if (packet.kind == PacketKind::flag) ++statistics_.flags_come;
       count_flag(packet.line);
       return;
     case PacketKind::read_reply: {

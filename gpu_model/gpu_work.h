@@ -81,6 +81,8 @@ struct GpuStatistics {
   std::int64_t memory_transactions = 0;          // lines that reached L2, of local units and of links
   std::int64_t communication_fetched_bytes = 0;  // from HBM, for collectives
   std::int64_t delivered_bytes = 0;              // payload that came by links
+  std::int64_t flags_posted = 0;                 // to one GPU; and those that came from one
+  std::int64_t flags_come = 0;
   double unit_seconds_compute = 0;  // units that hold at least one block of a kernel, and none of a collective
   double unit_seconds_communication = 0;
 };

@@ -42,6 +42,11 @@ LinkPorts::LinkPorts(const LinkPlan& plan, GpuId self, const std::vector<LinkBun
 }
 
 Packet LinkPorts::as_sent_to_it(const Packet& packet) const {
+  if (plan_.loops) {
+    Packet own = packet;
+    std::swap(own.source, own.destination);
+    return own;
+  }
   const std::uint32_t ahead = target_of(packet) / plan_.there * plan_.there;
   const auto seen_from_here = [&](std::uint16_t gpu) {
     return static_cast<std::uint16_t>((gpu + plan_.gpus - ahead) % plan_.gpus);

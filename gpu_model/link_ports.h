@@ -32,9 +32,11 @@ struct LinkPlan {
   std::vector<LinkLane> lanes = {};
   std::vector<std::vector<LinkLane>> lanes_to_gpu = {};
   std::vector<std::vector<LinkLane>> lanes_of_group = {};
-  // router: so many that are there stand for all `gpus`, and packets between others have their numbers; 0: all are
-  // there.
+  // peers, router: so many that are there stand for all `gpus`, and packets between others have their numbers; 0: all
+  // are there.
   std::uint32_t there = 0;
+  // One stands for all, and each link comes back to it: what it sends to another one is as if that one had sent it.
+  bool loops = false;
 };
 
 class LinkPorts {
@@ -81,7 +83,8 @@ class LinkPorts {
   }
 
  private:
-  // A packet for one that this GPU stands for, as if it were this GPU's: its sender is as far from it.
+  // A packet for one that this GPU stands for, as if it were this GPU's: its sender is as far from it, or the one that
+  // it went to.
   [[nodiscard]] Packet as_sent_to_it(const Packet& packet) const;
   [[nodiscard]] LinkLane lane_in(std::uint32_t bundle, std::uint32_t spread) const;
 

@@ -4,8 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <vector>
+
+#include "network/ring_orders.h"
 
 namespace weft {
 
@@ -24,6 +27,9 @@ struct RankSymmetry {
   // all places, each with its like (NVLSTree), or that of b / 2 % per_node only (double binary tree).
   bool two_trees = false;
   bool trees_of_places = false;
+  // Of GPUs with a link to each other one: block b goes round in order b % cycles() of these, and who is so many places
+  // further on is renamed to whoever is on that block. Null: in that of their numbers, on all blocks.
+  std::shared_ptr<const RingOrders> rings = nullptr;
 };
 
 // Members of a group: those that stand for others, and neighbours in and between nodes.
@@ -39,16 +45,20 @@ inline std::vector<std::uint32_t> few_of(const RankSymmetry& by) {
 // Of one rank.
 class Renaming {
  public:
-  Renaming(const RankSymmetry& by, std::uint32_t rank)
+  // `of_block`: what is renamed is what this one does; by most symmetries all blocks do alike.
+  Renaming(const RankSymmetry& by, std::uint32_t rank, std::uint32_t of_block = 0)
       : by_(by),
+        of_block_(of_block),
         nodes_(by.ranks / by.per_node),
         node_(rank / by.per_node),
         place_(by.standing == 1 ? rank % by.per_node : 0) {
     if (by.standing > 1) node_ -= node_ % (by.standing / by.per_node);
     backwards_ = by.alternating && node_ % 2 == 1;
+    if (by.rings) place_ = by.rings->distance(of_block, 0, rank);
   }
 
   [[nodiscard]] std::uint32_t rank(std::uint32_t r) const {
+    if (by_.rings) return by_.rings->after(of_block_, r, place_);
     const std::uint32_t node = (r / by_.per_node + node_) % nodes_;
     const std::uint32_t place = backwards_ ? place_ + by_.per_node - r % by_.per_node : r % by_.per_node + place_;
     return node * by_.per_node + place % by_.per_node;
@@ -62,6 +72,7 @@ class Renaming {
   }
   // Which rank and block are called so.
   [[nodiscard]] std::uint32_t rank_before(std::uint32_t r) const {
+    if (by_.rings) return by_.rings->after(of_block_, r, by_.ranks - place_);
     const std::uint32_t node = (r / by_.per_node + nodes_ - node_) % nodes_;
     const std::uint32_t back =
         backwards_ ? place_ + by_.per_node - r % by_.per_node : r % by_.per_node + by_.per_node - place_;
@@ -83,6 +94,7 @@ class Renaming {
   }
 
   RankSymmetry by_;
+  std::uint32_t of_block_;
   std::uint32_t nodes_, node_, place_;
   bool backwards_ = false;
 };

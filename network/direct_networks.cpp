@@ -5,6 +5,7 @@
 #include "network/grid_routing.h"
 #include "network/network_builder.h"
 #include "network/table_routing.h"
+#include "sim/error.h"
 
 namespace weft {
 
@@ -13,6 +14,22 @@ namespace {
 std::uint32_t share(std::uint32_t lanes, std::uint32_t bundles, std::uint32_t index) {
   return lanes / bundles + (index < lanes % bundles ? 1 : 0);
 }
+
+// At the router of a GPU that stands for all: what it sends to another one leaves as in the whole network, where that
+// one is a link away, and what comes back by that link is for it.
+class StandInRouting final : public Routing {
+ public:
+  // `router`: its number in the whole network. Its first port is the GPU's, there and here.
+  StandInRouting(std::unique_ptr<Network> whole, std::uint32_t router) : whole_(std::move(whole)), router_(router) {}
+  [[nodiscard]] Hops next(std::uint32_t /*node*/, std::uint32_t in_port, const Packet& packet) const override {
+    return in_port == 0 ? whole_->routing(router_).next(router_, in_port, packet) : one_port(0);
+  }
+  [[nodiscard]] std::uint32_t vc_classes() const override { return whole_->routing(router_).vc_classes(); }
+
+ private:
+  std::unique_ptr<Network> whole_;
+  std::uint32_t router_;
+};
 }  // namespace
 
 // Planes that each GPU reaches by a port: a switch, or leaf switches that all have a link to each spine of the plane.
@@ -49,17 +66,24 @@ void NetworkBuilder::add_switched(std::uint32_t first, std::uint32_t count) {
   }
 }
 
+// One that stands for all has the links of one, and each comes back to it.
 void NetworkBuilder::add_fully_connected(std::uint32_t first, std::uint32_t count) {
   constexpr std::uint32_t kMost = 1024;  // half a million cables
-  if (count < 2) return;
-  if (count > kMost) {
-    refuse("topology", "expected at most " + std::to_string(kMost) + " GPUs that are fully connected, got " +
-                           std::to_string(count));
+  const std::uint32_t all = spec_.cluster ? count : all_;
+  if (all < 2) return;
+  if (all > kMost) {
+    refuse("topology",
+           "expected at most " + std::to_string(kMost) + " GPUs that are fully connected, got " + std::to_string(all));
   }
-  const std::uint32_t lanes = spec_.links_per_gpu / (count - 1);
+  const std::uint32_t lanes = spec_.links_per_gpu / (all - 1);
   if (lanes == 0) {
-    refuse("links_per_gpu", "expected at least " + std::to_string(count - 1) + " (one to each other GPU), got " +
+    refuse("links_per_gpu", "expected at least " + std::to_string(all - 1) + " (one to each other GPU), got " +
                                 std::to_string(spec_.links_per_gpu));
+  }
+  if (count < all) {
+    WEFT_CHECK(count == 1, "one GPU, or all");
+    for (std::uint32_t peer = 1; peer < all; ++peer) topology_.loop(first, link_class_, lanes);
+    return;
   }
   for (std::uint32_t a = first; a < first + count; ++a) {
     for (std::uint32_t b = a + 1; b < first + count; ++b) topology_.connect(a, b, link_class_, lanes);
@@ -114,6 +138,16 @@ void NetworkBuilder::add_hybrid_cube_mesh(std::uint32_t first, std::uint32_t cou
                                          {1, 5, 2}, {2, 3, 2}, {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1},
                                          {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
   expect_places(kGpus, count, "topology");
+  if (!spec_.cluster && count < all_) {
+    WEFT_CHECK(count == 1, "one GPU, or all");
+    const std::uint32_t router = add_routers(1);
+    attach_gpu(first, router);
+    for (const auto& [a, b, lanes] : kLinks) {
+      if (a == 0) topology_.loop(router, link_class_, lanes * spec_.lanes);
+    }
+    route(std::make_unique<StandInRouting>(make_network(spec_, all_), all_), router, 1);
+    return;
+  }
   const std::uint32_t first_router = add_routers(kGpus);
   for (std::uint32_t g = 0; g < count; ++g) attach_gpu(first + g, first_router + g);
   for (const auto& [a, b, lanes] : kLinks) {

@@ -72,10 +72,7 @@ void Fabric::build_routers(const NetworkSpec& spec, const AggregationPlan& plan)
 
 LinkWires& Fabric::out(std::uint32_t node, std::uint32_t port) { return wires(topology().out(node, port)); }
 
-LinkWires& Fabric::in(std::uint32_t node, std::uint32_t port) {
-  const LinkId link = topology().out(node, port);
-  return wires({link.cable, 1 - link.direction});
-}
+LinkWires& Fabric::in(std::uint32_t node, std::uint32_t port) { return wires(topology().in(node, port)); }
 
 std::vector<std::shared_ptr<const LinkTiming>> Fabric::lanes(std::uint32_t node, std::uint32_t port) const {
   const LinkId link = topology().out(node, port);

@@ -20,6 +20,11 @@ class RingOrders {
     const std::uint32_t cycle = channel % cycles();
     return cycles_[cycle][(positions_[cycle][rank] + distance) % ranks()];
   }
+  // So many places that one is after the other.
+  [[nodiscard]] std::uint32_t distance(std::uint32_t channel, std::uint32_t from, std::uint32_t to) const {
+    const std::vector<std::uint32_t>& position = positions_[channel % cycles()];
+    return (position[to] + ranks() - position[from]) % ranks();
+  }
 
  private:
   std::vector<std::vector<std::uint32_t>> cycles_;

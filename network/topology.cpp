@@ -10,6 +10,8 @@ namespace weft {
 
 namespace {
 std::uint32_t link_index(LinkId link) { return link.cable * 2 + link.direction; }
+
+bool comes_back(const Cable& cable) { return cable.a == cable.b && cable.port_a == cable.port_b; }
 }  // namespace
 
 std::uint32_t Topology::add_node(TopologyNodeKind kind, std::uint8_t level, const std::string& name) {
@@ -37,13 +39,29 @@ void Topology::connect(std::uint32_t a, std::uint32_t b, std::uint8_t link_class
   ++nodes_[b].ports;
 }
 
+void Topology::loop(std::uint32_t node, std::uint8_t link_class, std::uint32_t lanes) {
+  WEFT_CHECK(lanes > 0 && lanes < 256, "a link of 1 to 255 lanes");
+  const auto port = static_cast<std::uint16_t>(nodes_[node].ports++);
+  cables_.push_back({node, node, port, port, link_class, static_cast<std::uint8_t>(lanes)});
+}
+
+bool Topology::loops(std::uint32_t node) const {
+  const std::uint32_t next = neighbour(node, 0);
+  return neighbour(next, nodes_[next].ports - 1) == next;
+}
+
+LinkId Topology::in(std::uint32_t node, std::uint32_t port) const {
+  const LinkId link = out(node, port);
+  return comes_back(cables_[link.cable]) ? link : LinkId{link.cable, 1 - link.direction};
+}
+
 void Topology::index_ports() {
   first_port_.assign(nodes_.size() + 1, 0);
   for (std::size_t n = 0; n < nodes_.size(); ++n) first_port_[n + 1] = first_port_[n] + nodes_[n].ports;
   ports_.resize(first_port_.back());
   for (std::uint32_t c = 0; c < cables_.size(); ++c) {
-    ports_[first_port_[cables_[c].a] + cables_[c].port_a] = {c, 0};
     ports_[first_port_[cables_[c].b] + cables_[c].port_b] = {c, 1};
+    ports_[first_port_[cables_[c].a] + cables_[c].port_a] = {c, 0};
   }
 }
 

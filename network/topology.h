@@ -45,6 +45,8 @@ class Topology {
   std::uint32_t add_node(TopologyNodeKind kind, std::uint8_t level = 0, const std::string& name = {});
   // Ports are numbered in the order of connect().
   void connect(std::uint32_t a, std::uint32_t b, std::uint8_t link_class, std::uint32_t lanes);
+  // A port of `node` whose link comes back to it: direction 0 of the cable, and there is no other.
+  void loop(std::uint32_t node, std::uint8_t link_class, std::uint32_t lanes);
   std::uint8_t add_class(const LinkSpec& spec);
   // Call once after the last connect().
   void index_ports();
@@ -56,6 +58,10 @@ class Topology {
 
   // The link that leaves `node` by `port`.
   [[nodiscard]] LinkId out(std::uint32_t node, std::uint32_t port) const { return ports_[first_port_[node] + port]; }
+  // Whether links come back to this node, or to its router: it stands for all.
+  [[nodiscard]] bool loops(std::uint32_t node) const;
+  // The one that comes in there.
+  [[nodiscard]] LinkId in(std::uint32_t node, std::uint32_t port) const;
   [[nodiscard]] std::uint32_t neighbour(std::uint32_t node, std::uint32_t port) const;
   [[nodiscard]] std::uint32_t from(LinkId link) const;
   [[nodiscard]] std::uint32_t to(LinkId link) const;

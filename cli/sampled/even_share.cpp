@@ -25,7 +25,8 @@ namespace {
 // trees in which all nodes are alike, those of switches apart, and of all pairs; where LL and LL128 cut unevenly by the
 // library, on fewer channels, or in longer pieces, of which others are empty; of long messages in a switch, whose
 // blocks stay in step, and of those on registered buffers, who then load and store at the same time; where a branch of
-// a tree of switches stands for all, on several channels, of which one is held up at times, or on one; all others.
+// a tree of switches stands for all, on several channels, of which one is held up at times, or on one; rings by links
+// between GPUs, and those of LL and LL128 whose links have different widths; all others.
 constexpr double kTreeScatter = 0.035;
 constexpr double kInSwitchTreeScatter = 0.06;
 constexpr double kPairsScatter = 0.035;
@@ -35,6 +36,8 @@ constexpr double kInSwitchScatter = 0.035;
 constexpr double kRegisteredScatter = 0.07;
 constexpr double kBranchScatter = 0.045;
 constexpr double kBranchOfOneScatter = 0.015;
+constexpr double kDirectRingScatter = 0.02;
+constexpr double kSharedRingScatter = 0.035;
 constexpr double kFoldedScatter = 0.0075;
 constexpr double kUneven = 1.05;       // of the fullest block or phase, as a share of the mean
 constexpr double kLongerPiece = 1.25;  // of the library's, to those of even shares
@@ -111,7 +114,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
     for (RankSymmetry by : ways) {
       if (op.collective.group.back().value < by.per_node) {
-        by = {.ranks = ranks, .per_node = ranks};
+        if (by.rings && ranks < by.ranks) continue;
+        by = {.ranks = ranks, .per_node = ranks, .rings = by.rings};
       } else if (ranks < config.gpus) {
         if (by.alternating || by.trees_of_places) continue;
         by.apart = by.per_node;
@@ -122,7 +126,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
         why_not = fmt::format("GPUs share the NICs by which {} goes on to other nodes", op.name);
         continue;
       }
-      const std::string why = why_nodes_differ(config.system.network, by.ranks, *folded);
+      const std::string why = why_nodes_differ(config.system.network, by, *folded);
       many_pairs = folded->many_pairs;
       if (why.empty()) return by;
       why_not = why;
@@ -150,6 +154,10 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
         continue;
       }
       Evened evened{even, *by, kFoldedScatter, has_alike(*by)};
+      if (by->rings) {
+        const bool shared = config.system.network.topology == TopologyKind::hybrid_cube_mesh;
+        evened.scatter = shared && flagged ? kSharedRingScatter : kDirectRingScatter;
+      }
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
       if (longer_piece) evened.scatter = kLongerPieceScatter;
       if (in_switch && bytes >= kLongInSwitch) evened.scatter = kInSwitchScatter;

@@ -46,7 +46,8 @@ class StandIns {
            std::uint32_t simulated)
       : whole_(&whole),
         part_(&part),
-        branches_(gpus_of_branch(network) > 0),
+        nodes_meet_(network.cluster.has_value()),
+        loops_(simulated == 1 && part.loops(0)),
         simulated_(simulated),
         node_(network.cluster ? network.cluster->gpus_per_node : gpus) {
     const std::uint32_t nodes = (gpus + node_ - 1) / node_;
@@ -77,7 +78,7 @@ class StandIns {
         instead = instead * gpus_per_nic_ % simulated_ / gpus_per_nic_;
         break;
       case TopologyNodeKind::router:
-        if (branches_) {
+        if (!nodes_meet_) {
           instead %= routers(*part_, node.level);
         } else if (node.level == 1) {
           instead = simulated_ < node_ ? 0 : instead / leaves_per_rail_;
@@ -85,11 +86,26 @@ class StandIns {
     }
     return places_.at({node.kind, node.level, instead});
   }
+  // The lane that is simulated for that one from one to another node, where links come back: of GPUs by how far they
+  // go, of routers, whose lanes all carry as much, in the order of their ports.
+  [[nodiscard]] std::uint32_t lane(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
+    const TopologyNodeKind kind = whole_->nodes()[from].kind;
+    if (!loops_ || kind != whole_->nodes()[to].kind) return lane;
+    if (kind == TopologyNodeKind::gpu) {
+      return ((to + node_ - from) % node_ - 1) * part_->cables().front().lanes + lane;
+    }
+    for (std::uint32_t p = 0; whole_->neighbour(from, p) != to; ++p) {
+      if (whole_->nodes()[whole_->neighbour(from, p)].kind == kind) {
+        lane += whole_->cables()[whole_->out(from, p).cable].lanes;
+      }
+    }
+    return lane;
+  }
   // What a link between leaf and spine carries is of all nodes of the leaf.
   [[nodiscard]] std::int64_t times(std::uint32_t from, std::uint32_t to) const {
     const TopologyNode& a = whole_->nodes()[from];
     const TopologyNode& b = whole_->nodes()[to];
-    if (branches_ || a.kind != TopologyNodeKind::router || b.kind != TopologyNodeKind::router) return 1;
+    if (!nodes_meet_ || a.kind != TopologyNodeKind::router || b.kind != TopologyNodeKind::router) return 1;
     const std::uint32_t leaf = a.level == 1 ? from : to;
     return nics_at(*whole_, leaf) / std::max<std::int64_t>(1, nics_at(*part_, of(leaf)));
   }
@@ -121,7 +137,8 @@ class StandIns {
 
   const Topology* whole_;
   const Topology* part_;
-  bool branches_;  // of a fat tree of GPUs
+  bool nodes_meet_;  // at leaf switches
+  bool loops_;       // links of one GPU that stands for all come back to it
   std::uint32_t simulated_;
   std::uint32_t node_;       // GPUs of one
   std::uint32_t nodes_ = 1;  // that were simulated
@@ -170,7 +187,7 @@ NetworkLoad loads_of_all(const NetworkSpec& network, const Topology& whole, std:
     std::size_t next = 0;
     for_each_lane(whole, [&](std::uint32_t from, std::uint32_t to, std::uint32_t lane) {
       all.links.resize(std::max(all.links.size(), next + 1));
-      const auto at = places.find({instead[from], instead[to], lane});
+      const auto at = places.find({instead[from], instead[to], stand_ins.lane(from, to, lane)});
       if (at != places.end()) add(load.links.at(at->second), stand_ins.times(from, to), all.links[next]);
       ++next;
     });

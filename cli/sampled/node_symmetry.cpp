@@ -1,5 +1,6 @@
 #include "cli/sampled/node_symmetry.h"
 
+#include "network/group_rings.h"
 #include "network/network.h"
 
 namespace weft {
@@ -12,6 +13,24 @@ constexpr std::size_t kEnoughPairs = 8;
 // So many GPUs of a tree meet by chance as all do; fewer are in step, which holds them up (docs/validation.md).
 constexpr std::uint32_t kEnoughOfTree = 64;
 
+// A node whose GPUs have links to each other, so that those of one that stands for all come back to it.
+bool links_come_back(const NetworkSpec& network) {
+  const bool direct =
+      network.topology == TopologyKind::fully_connected || network.topology == TopologyKind::hybrid_cube_mesh;
+  return direct && !network.cluster;
+}
+
+std::vector<RankSymmetry> ways_of_direct_links(const NetworkSpec& network, std::uint32_t gpus) {
+  std::vector<RankSymmetry> ways;
+  const RankSymmetry by_number{.ranks = gpus, .per_node = gpus};
+  if (network.topology == TopologyKind::fully_connected) ways.push_back(by_number);
+  if (const auto rings = rings_of_group(network, gpus, GpuGroup::first(gpus))) {
+    ways.push_back(by_number);
+    ways.back().rings = rings;
+  }
+  return ways;
+}
+
 }  // namespace
 
 std::string why_places_differ(const NetworkSpec& network, std::uint32_t gpus) {
@@ -20,9 +39,12 @@ std::string why_places_differ(const NetworkSpec& network, std::uint32_t gpus) {
     const bool some = !symmetries(network, gpus).empty();
     return some ? "" : "they are too few for a tree of switches, or do not fill its branches equally";
   }
+  if (links_come_back(network)) {
+    return ways_of_direct_links(network, gpus).empty() ? "they are not all that have links to each other" : "";
+  }
   if (network.topology != TopologyKind::switched || network.tree.radix != 0)
     return network.cluster ? "the network of a node is not one level of switches"
-                           : "the network is not one level of switches";
+                           : "the network is neither one level of switches nor links that all GPUs have alike";
   if (!network.cluster) return "";
   const std::uint32_t per_node = network.cluster->gpus_per_node;
   if (gpus % per_node != 0 || gpus == per_node) return "they are not some whole nodes";
@@ -37,6 +59,7 @@ std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, st
     if (standing >= gpus) return {};
     return {{{.ranks = gpus, .per_node = branch, .standing = standing}}};
   }
+  if (links_come_back(network)) return {ways_of_direct_links(network, gpus)};
   if (!network.cluster) return {{{.ranks = gpus, .per_node = gpus}}};
   const std::uint32_t per_node = network.cluster->gpus_per_node;
   const std::uint32_t nodes = gpus / per_node;
@@ -76,7 +99,12 @@ bool nodes_share_leaf(const NetworkSpec& network, std::uint32_t gpus) {
   return (cluster.tree.rails ? nodes : nodes * cluster.nics_per_node) <= cluster.tree.leaf_down();
 }
 
-std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, const FoldedRanks& folded) {
+std::string why_nodes_differ(const NetworkSpec& network, const RankSymmetry& by, const FoldedRanks& folded) {
+  const std::uint32_t gpus = by.ranks;
+  // Each rank has one or two links to a neighbour; in all orders together a link is in as many.
+  if (by.rings && network.topology == TopologyKind::hybrid_cube_mesh &&
+      folded.kernels.front().blocks() % by.rings->cycles() != 0)
+    return "some links go unused";
   if (folded.farthest == 0) return "";
   if (!network.cluster) return folded.many_pairs ? "packets of many GPUs meet at the roots of the tree" : "";
   const ClusterSpec& cluster = *network.cluster;

@@ -16,8 +16,10 @@ namespace weft {
 // Ways to look for, those with the fewest GPUs first. All collectives of a program fold by ways of one entry.
 [[nodiscard]] std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, std::uint32_t gpus);
 
-// Why what ranks do between nodes, or branches of a tree, is not the same for all nodes, in words; empty: it is.
-[[nodiscard]] std::string why_nodes_differ(const NetworkSpec& network, std::uint32_t gpus, const FoldedRanks& folded);
+// Why what ranks do between nodes, or branches of a tree, or by their links, is not the same for all, in words; empty:
+// it is.
+[[nodiscard]] std::string why_nodes_differ(const NetworkSpec& network, const RankSymmetry& by,
+                                           const FoldedRanks& folded);
 
 // Whether the nodes of a cluster, those of a rail, meet at one leaf switch. Else neighbours at the edge of a leaf reach
 // each other by a spine, which folding leaves out.

@@ -56,6 +56,9 @@ std::uint32_t RegimeLab::grain_of(OpId collective) {
   constexpr std::int64_t kBytes = 4 << 20;
   constexpr std::uint32_t kCoarsestOfMost = 8;
   constexpr std::int64_t kBytesOfVeryLong = 32 << 20;
+  // Rings that share links, on a GPU that stands for all (docs/validation.md).
+  constexpr std::uint32_t kCoarsestOfShared = 4;
+  constexpr std::int64_t kBytesOfShared = 8 << 20;
   // Of loads that a switch sums, fewer in flight will do, but where trains are long: klenk16 then is 6 % too slow.
   constexpr std::uint32_t kFewestSums = 8;
   constexpr double kShortTrain = 4;
@@ -75,9 +78,13 @@ std::uint32_t RegimeLab::grain_of(OpId collective) {
       coarsest_grain(*kernel->programs, config_->system.gpu.compute_unit.max_outstanding_lines, fewest_sums);
   const auto bytes_for = [&] { return (grain > kCoarsestOfMost ? kBytesOfVeryLong : kBytes) * grain; };
   while (grain > 1 && demand.bytes.count() < bytes_for()) grain /= 2;
-  if (grain <= kCoarsestOfMost) return grain;
+  const bool share_links = network.topology == TopologyKind::hybrid_cube_mesh;
+  if (grain <= kCoarsestOfMost && !share_links) return grain;
   const FoldedMachine& folded = *at_grain(1).folded;
-  return folded.why_not().empty() && folded.standing() == 1 ? kCoarsestOfMost : grain;
+  if (!folded.why_not().empty() || folded.standing() > 1) return grain;
+  grain = std::min(grain, share_links ? kCoarsestOfShared : kCoarsestOfMost);
+  while (share_links && grain > 1 && demand.bytes.count() < kBytesOfShared * grain * grain) grain /= 2;
+  return grain;
 }
 
 std::uint32_t RegimeLab::grain_from(std::uint32_t op) {

@@ -225,11 +225,15 @@ double SteadySteps::room(const Mark& at, const std::vector<PhaseRepeats>& one, c
   return std::max(0.0, most);
 }
 
+// Or a flag that all wait for is on its way.
 bool SteadySteps::collectives_move() const {
+  std::int64_t flags = 0;
   for (std::uint32_t g = 0; g < machine_->gpus(); ++g) {
-    if (machine_->gpu(g).collectives_move()) return true;
+    const Gpu& gpu = machine_->gpu(g);
+    if (gpu.collectives_move()) return true;
+    flags += gpu.statistics().flags_posted - gpu.statistics().flags_come;
   }
-  return false;
+  return flags > 0;
 }
 
 }  // namespace weft

@@ -27,8 +27,8 @@ std::vector<ScriptedKernel> ring(const std::array<std::uint32_t, kRanks>& last_l
   return ranks;
 }
 
-constexpr RankSymmetry kOneNode{.ranks = kRanks, .per_node = kRanks};
-constexpr RankSymmetry kTwoNodes{.ranks = kRanks, .per_node = 2};
+const RankSymmetry kOneNode{.ranks = kRanks, .per_node = kRanks};
+const RankSymmetry kTwoNodes{.ranks = kRanks, .per_node = 2};
 
 TEST(FoldedPrograms, OneRankStandsForAllThatDoTheSame) {
   const auto folded = fold_ranks(ring({5, 5, 5, 5}), kOneNode);

@@ -33,8 +33,8 @@ TEST(LinkPorts, FewerLanesAreSharedByAddress) {
   EXPECT_EQ(lanes_to(3, 3), (std::set<std::uint32_t>{0, 1, 2}));
 }
 
-// What GPU 1 of `there` that stand for 12 takes in.
-Packet received(PacketKind kind, std::uint16_t source, std::uint16_t destination, std::uint32_t there) {
+// What a GPU with such a link takes in.
+Packet received(PacketKind kind, std::uint16_t source, std::uint16_t destination, const LinkPlan& plan, GpuId self) {
   Packet sent;
   sent.kind = kind;
   sent.source = source;
@@ -43,13 +43,17 @@ Packet received(PacketKind kind, std::uint16_t source, std::uint16_t destination
   spec.bandwidth = gigabytes_per_second(25);
   LinkWires in;
   LinkWires out;
-  LinkPorts ports({.kind = LinkPlan::Kind::router, .gpus = 12, .there = there}, GpuId{1},
-                  {{&in, &out, {std::make_shared<const LinkTiming>(spec)}}});
+  LinkPorts ports(plan, self, {{&in, &out, {std::make_shared<const LinkTiming>(spec)}}});
   in.packets.send(sent);
   in.packets.flip();
   Packet got;
   ports.receive([&](const Packet& packet, std::uint32_t) { got = packet; });
   return got;
+}
+
+// GPU 1 of `there` that stand for 12.
+Packet received(PacketKind kind, std::uint16_t source, std::uint16_t destination, std::uint32_t there) {
+  return received(kind, source, destination, {.kind = LinkPlan::Kind::router, .gpus = 12, .there = there}, GpuId{1});
 }
 
 // GPU 3 of 4 sends to GPU 5, for which GPU 1 stands: to GPU 1, that is what GPU 11 sends, and the answer finds its way.
@@ -60,6 +64,18 @@ TEST(LinkPorts, WhatIsForOthersComesFromAsFarAway) {
   const Packet answer = received(PacketKind::acknowledge, 5, 3, 4);
   EXPECT_EQ(answer.source, 1);
   EXPECT_EQ(answer.destination, 11);
+}
+
+TEST(LinkPorts, WhatComesBackByALinkIsFromTheOtherEnd) {
+  for (const LinkPlan::Kind kind : {LinkPlan::Kind::peers, LinkPlan::Kind::router}) {
+    const LinkPlan plan{.kind = kind, .gpus = 8, .there = 1, .loops = true};
+    const Packet request = received(PacketKind::write, 0, 3, plan, GpuId{0});
+    EXPECT_EQ(request.source, 3);
+    EXPECT_EQ(request.destination, 0);
+    const Packet answer = received(PacketKind::acknowledge, 3, 0, plan, GpuId{0});
+    EXPECT_EQ(answer.source, 0);
+    EXPECT_EQ(answer.destination, 3);
+  }
 }
 
 TEST(LinkPorts, WhatIsForItselfStaysAsItIs) {

@@ -94,5 +94,31 @@ TEST(RankSymmetry, KeepsRingsThatGoThroughEverySecondNodeBackwards) {
   }
 }
 
+// Each block's ring by itself: as rank 0 stands in it, so does each other one, and the renamings are a group.
+TEST(RankSymmetry, KeepsEachRingOfDirectLinks) {
+  for (const TopologyKind topology : {TopologyKind::fully_connected, TopologyKind::hybrid_cube_mesh}) {
+    constexpr std::uint32_t kGpus = 8;
+    NetworkSpec network;
+    network.topology = topology;
+    network.links_per_gpu = kGpus - 1;
+    const auto rings = rings_of_group(network, kGpus, GpuGroup::first(kGpus));
+    ASSERT_GT(rings->cycles(), 1U);
+    const RankSymmetry by{.ranks = kGpus, .per_node = kGpus, .rings = rings};
+    for (std::uint32_t r = 0; r < kGpus; ++r) {
+      for (std::uint32_t b = 0; b < 2 * rings->cycles(); ++b) {
+        const Renaming renaming(by, r, b);
+        EXPECT_EQ(renaming.rank(0), r);
+        EXPECT_EQ(renaming.block(b), b);
+        for (std::uint32_t x = 0; x < kGpus; ++x) {
+          EXPECT_EQ(renaming.rank(rings->after(b, x, 1)), rings->after(b, renaming.rank(x), 1));
+          EXPECT_EQ(renaming.rank_before(renaming.rank(x)), x);
+          const Renaming other(by, x, b);
+          EXPECT_EQ(Renaming(by, renaming.rank(x), b).rank(3), renaming.rank(other.rank(3)));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft
