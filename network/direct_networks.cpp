@@ -90,6 +90,20 @@ void NetworkBuilder::add_fully_connected(std::uint32_t first, std::uint32_t coun
   }
 }
 
+// Where each GPU has a router: that of one which stands for all, with the links that it has among all.
+void NetworkBuilder::add_stand_in(std::uint32_t gpu) {
+  std::unique_ptr<Network> whole = make_network(spec_, all_, origin_);
+  const Topology& topology = whole->topology;
+  const std::uint32_t there = topology.neighbour(0, 0);
+  WEFT_CHECK(topology.neighbour(there, 0) == 0, "a router's first port is its GPU's");
+  const std::uint32_t router = add_routers(1);
+  attach_gpu(gpu, router);
+  for (std::uint32_t port = 1; port < topology.nodes()[there].ports; ++port) {
+    topology_.loop(router, link_class_, topology.cables()[topology.out(there, port).cable].lanes);
+  }
+  route(std::make_unique<StandInRouting>(std::move(whole), there), router, 1);
+}
+
 void NetworkBuilder::add_grid(std::uint32_t first, std::uint32_t count) {
   std::vector<std::uint32_t> dimensions = spec_.dimensions;
   if (spec_.topology == TopologyKind::ring) dimensions = {std::max(2U, count)};
@@ -138,16 +152,6 @@ void NetworkBuilder::add_hybrid_cube_mesh(std::uint32_t first, std::uint32_t cou
                                          {1, 5, 2}, {2, 3, 2}, {2, 6, 1}, {3, 7, 1}, {4, 5, 1}, {4, 6, 1},
                                          {4, 7, 2}, {5, 6, 2}, {5, 7, 1}, {6, 7, 2}};
   expect_places(kGpus, count, "topology");
-  if (!spec_.cluster && count < all_) {
-    WEFT_CHECK(count == 1, "one GPU, or all");
-    const std::uint32_t router = add_routers(1);
-    attach_gpu(first, router);
-    for (const auto& [a, b, lanes] : kLinks) {
-      if (a == 0) topology_.loop(router, link_class_, lanes * spec_.lanes);
-    }
-    route(std::make_unique<StandInRouting>(make_network(spec_, all_), all_), router, 1);
-    return;
-  }
   const std::uint32_t first_router = add_routers(kGpus);
   for (std::uint32_t g = 0; g < count; ++g) attach_gpu(first + g, first_router + g);
   for (const auto& [a, b, lanes] : kLinks) {

@@ -57,6 +57,10 @@ std::unique_ptr<Network> NetworkBuilder::build() {
 }
 
 void NetworkBuilder::add_node_network(std::uint32_t first, std::uint32_t count) {
+  if (gpus_ == 1 && all_ > 1 && has_router_for_each_gpu(spec_.topology) && !spec_.cluster) {
+    add_stand_in(first);
+    return;
+  }
   switch (spec_.topology) {
     case TopologyKind::switched:
       add_switched(first, count);

@@ -15,6 +15,7 @@ class NetworkBuilder {
   void add_node_network(std::uint32_t first, std::uint32_t count);
   void add_switched(std::uint32_t first, std::uint32_t count);
   void add_fully_connected(std::uint32_t first, std::uint32_t count);
+  void add_stand_in(std::uint32_t gpu);
   void add_grid(std::uint32_t first, std::uint32_t count);
   void add_hybrid_cube_mesh(std::uint32_t first, std::uint32_t count);
   void add_dragonfly(std::uint32_t first, std::uint32_t count);

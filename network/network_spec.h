@@ -24,6 +24,12 @@ enum class TopologyKind : std::uint8_t {
   graph,
 };
 
+// Whose rings go from GPU to GPU by links of their routers.
+constexpr bool has_router_for_each_gpu(TopologyKind kind) {
+  return kind == TopologyKind::ring || kind == TopologyKind::mesh || kind == TopologyKind::torus ||
+         kind == TopologyKind::hypercube || kind == TopologyKind::hybrid_cube_mesh;
+}
+
 struct LinkSpec {
   Bandwidth bandwidth;            // of one lane bundle ("a link" in data sheets), each way
   double framing_efficiency = 1;  // what FEC and CRC leave of the line rate

@@ -111,6 +111,11 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   const auto has_alike = [&](const RankSymmetry& by) { return trees && has_alike_trees(by.ranks / by.per_node); };
   const auto& cluster = config.system.network.cluster;
   const bool share_nics = cluster && cluster->nics_per_node < cluster->gpus_per_node;
+  // Pieces of several rings behind one another in lanes that they share: in step they are up to 15 % too fast
+  // (docs/validation.md), while what comes line by line mixes.
+  const NetworkSpec& network = config.system.network;
+  const bool share_lanes =
+      !flagged && has_router_for_each_gpu(network.topology) && network.injection_lanes < config.gpus;
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
     for (RankSymmetry by : ways) {
       if (op.collective.group.back().value < by.per_node) {
@@ -119,6 +124,10 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       } else if (ranks < config.gpus) {
         if (by.alternating || by.trees_of_places) continue;
         by.apart = by.per_node;
+      }
+      if (by.rings && share_lanes) {
+        why_not = fmt::format("rings of {} share the lanes between a GPU and its router", op.name);
+        continue;
       }
       const auto folded = plan.ranks.empty() ? std::nullopt : fold_ranks(plan.ranks, by);
       if (!folded) continue;

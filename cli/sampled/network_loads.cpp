@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "network/group_rings.h"
 #include "network/network.h"
 #include "sim/error.h"
 
@@ -48,6 +49,7 @@ class StandIns {
         part_(&part),
         nodes_meet_(network.cluster.has_value()),
         loops_(simulated == 1 && part.loops(0)),
+        rings_(loops_ ? rings_of_group(network, gpus, GpuGroup::first(gpus)) : nullptr),
         simulated_(simulated),
         node_(network.cluster ? network.cluster->gpus_per_node : gpus) {
     const std::uint32_t nodes = (gpus + node_ - 1) / node_;
@@ -87,19 +89,26 @@ class StandIns {
     return places_.at({node.kind, node.level, instead});
   }
   // The lane that is simulated for that one from one to another node, where links come back: of GPUs by how far they
-  // go, of routers, whose lanes all carry as much, in the order of their ports.
+  // go, of routers by the rings that go there. None goes: kNone.
   [[nodiscard]] std::uint32_t lane(std::uint32_t from, std::uint32_t to, std::uint32_t lane) const {
     const TopologyNodeKind kind = whole_->nodes()[from].kind;
     if (!loops_ || kind != whole_->nodes()[to].kind) return lane;
     if (kind == TopologyNodeKind::gpu) {
       return ((to + node_ - from) % node_ - 1) * part_->cables().front().lanes + lane;
     }
-    for (std::uint32_t p = 0; whole_->neighbour(from, p) != to; ++p) {
-      if (whole_->nodes()[whole_->neighbour(from, p)].kind == kind) {
-        lane += whole_->cables()[whole_->out(from, p).cable].lanes;
+    std::vector<std::uint32_t> next;  // of the one that stands for all, by those rings
+    for (std::uint32_t c = 0; c < rings_->cycles(); ++c) {
+      if (rings_->after(c, whole_->nodes()[from].number, 1) == whole_->nodes()[to].number) {
+        next.push_back(rings_->after(c, 0, 1));
       }
     }
-    return lane;
+    if (next.empty()) return kNone;
+    const std::uint32_t router = whole_->neighbour(0, 0);
+    const std::uint32_t instead = whole_->neighbour(next[lane % next.size()], 0);
+    std::uint32_t before = 0;
+    std::uint32_t port = 1;  // the first one is the GPU's
+    for (; whole_->neighbour(router, port) != instead; ++port) before += lanes_of(router, port);
+    return before + lane % lanes_of(router, port);
   }
   // What a link between leaf and spine carries is of all nodes of the leaf.
   [[nodiscard]] std::int64_t times(std::uint32_t from, std::uint32_t to) const {
@@ -113,6 +122,10 @@ class StandIns {
   [[nodiscard]] std::uint32_t ports_of_hub() const { return simulated_ < node_ ? node_ : 1; }
 
  private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  [[nodiscard]] std::uint32_t lanes_of(std::uint32_t node, std::uint32_t port) const {
+    return whole_->cables()[whole_->out(node, port).cable].lanes;
+  }
   // Of a level: leaf switches are those of the first.
   [[nodiscard]] static std::uint32_t routers(const Topology& of, std::uint8_t level) {
     return static_cast<std::uint32_t>(std::ranges::count_if(of.nodes(), [&](const TopologyNode& node) {
@@ -139,6 +152,7 @@ class StandIns {
   const Topology* part_;
   bool nodes_meet_;  // at leaf switches
   bool loops_;       // links of one GPU that stands for all come back to it
+  std::shared_ptr<const RingOrders> rings_;
   std::uint32_t simulated_;
   std::uint32_t node_;       // GPUs of one
   std::uint32_t nodes_ = 1;  // that were simulated

@@ -15,8 +15,7 @@ constexpr std::uint32_t kEnoughOfTree = 64;
 
 // A node whose GPUs have links to each other, so that those of one that stands for all come back to it.
 bool links_come_back(const NetworkSpec& network) {
-  const bool direct =
-      network.topology == TopologyKind::fully_connected || network.topology == TopologyKind::hybrid_cube_mesh;
+  const bool direct = network.topology == TopologyKind::fully_connected || has_router_for_each_gpu(network.topology);
   return direct && !network.cluster;
 }
 
@@ -40,7 +39,7 @@ std::string why_places_differ(const NetworkSpec& network, std::uint32_t gpus) {
     return some ? "" : "they are too few for a tree of switches, or do not fill its branches equally";
   }
   if (links_come_back(network)) {
-    return ways_of_direct_links(network, gpus).empty() ? "they are not all that have links to each other" : "";
+    return ways_of_direct_links(network, gpus).empty() ? "no ring goes by links alone" : "";
   }
   if (network.topology != TopologyKind::switched || network.tree.radix != 0)
     return network.cluster ? "the network of a node is not one level of switches"

@@ -22,7 +22,8 @@ std::string all_reduce(const std::string& network, int gpus, int bytes, const st
 }
 
 constexpr const char* kFull = R"({"topology": "fully_connected", "switches": 0, "links_per_gpu": 14})";
-constexpr const char* kCube = R"({"topology": "hybrid_cube_mesh", "lanes": 2})";
+constexpr const char* kCube = R"({"topology": "hybrid_cube_mesh", "lanes": 2, "injection_lanes": 16})";
+constexpr const char* kTorus = R"({"topology": "torus", "dimensions": [4, 2], "lanes": 2, "injection_lanes": 8})";
 constexpr const char* kRings = R"({"algorithm": "ring", "protocol": "Simple", "channels": 12})";
 
 double collective_end(const Json& result) { return result.at("collectives").at(0).at("end_s").get<double>(); }
@@ -61,6 +62,9 @@ TEST(SampledLinks, OneGpuStandsForAllBehindRoutersOfTheirOwn) {
   expect_alike(all_reduce(kCube, 8, 6 << 20, kRings), 0.04);
 }
 
+// Its rings take some of its links, others on each GPU.
+TEST(SampledLinks, OneGpuStandsForAllOfATorus) { expect_alike(all_reduce(kTorus, 8, 6 << 20, kRings), 0.04); }
+
 std::string why_not(const std::string& config) {
   const RunConfig read = config_of(config);
   return FoldedMachine(read, programs_of(read)).why_not();
@@ -72,7 +76,12 @@ TEST(SampledLinks, WhatIsNotAlikeIsSimulatedInFull) {
   EXPECT_THAT(why_not(all_reduce(kCube, 8, 1 << 20, R"({"algorithm": "direct"})")), HasSubstr("different things"));
   EXPECT_THAT(why_not(all_reduce(kCube, 8, 1 << 20, R"({"algorithm": "ring", "protocol": "Simple", "channels": 5})")),
               HasSubstr("links go unused"));
-  EXPECT_THAT(why_not(all_reduce(kCube, 4, 1 << 20, kRings)), HasSubstr("not all"));
+  EXPECT_THAT(why_not(all_reduce(R"({"topology": "ring", "injection_lanes": 7})", 8, 1 << 20, kRings)),
+              HasSubstr("share the lanes"));
+  EXPECT_THAT(
+      why_not(all_reduce(R"({"topology": "mesh", "dimensions": [8], "injection_lanes": 8})", 8, 1 << 20, kRings)),
+      HasSubstr("no ring"));
+  EXPECT_THAT(why_not(all_reduce(kCube, 4, 1 << 20, kRings)), HasSubstr("no ring"));
   EXPECT_THAT(why_not(all_reduce(kFull, 8, 1 << 20, R"({"algorithm": "double_binary_tree"})")),
               HasSubstr("different things"));
 }

@@ -212,8 +212,10 @@ TEST_F(Sampled, LeavesOutWhatCollectivesRepeat) {
       R"({"system": {"base": "hgx-h100", "max_gpus": 24, "network": {"topology": "ring"}, "switch_reduce": null},
     "gpus": 24, "workload": {"collective": "all_reduce", "bytes": 1572864},
     "all_reduce": {"algorithm": "ring", "protocol": "Simple", "channels": 1}})";
+  // A fault of factor 1 changes nothing, but that every GPU is simulated.
   const char* low_latency =
-      R"({"system": {"base": "hgx-h100", "max_gpus": 24, "network": {"topology": "ring"}, "switch_reduce": null},
+      R"({"system": {"base": "hgx-h100", "max_gpus": 24, "switch_reduce": null, "network": {"topology": "ring",
+      "faults": [{"link": "router0->router1", "factor": 1}]}},
     "gpus": 24, "workload": {"collective": "all_reduce", "bytes": 393216},
     "all_reduce": {"algorithm": "ring", "protocol": "LL", "channels": 1}})";
   const char* long_steps = R"({"system": "dgx-a100", "gpus": 2, "workload": {"collective": "all_reduce",
