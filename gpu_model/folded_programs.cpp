@@ -176,6 +176,7 @@ class Distances {
  private:
   void note(std::uint32_t rank, Target target, std::uint32_t peer) {
     if (!talks(target)) return;
+    if (rank == 0) folded_->peers.insert(peer);
     const std::uint32_t nodes = by_->ranks / by_->per_node;
     const std::uint32_t ahead = (peer / by_->per_node + nodes - rank / by_->per_node) % nodes;
     if (ahead == 0) return;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "gpu_model/phase.h"
@@ -22,13 +23,14 @@ struct FoldedRanks {
   std::uint32_t farthest = 0;
   bool changes_place = false;
   bool many_pairs = false;                   // one with several of them
+  std::set<std::uint32_t> peers;             // whom rank 0 talks to
   std::vector<std::uint32_t> pair_of_place;  // by rank, the place in other nodes that it talks to; kNobody: none
 };
 
-// `ranks`, those of GPUs 0, `by.apart`, ..., as planned; rank 0's multicasts get the numbers from `multicast` on. Goes through
-// the phases of all ranks side by side; none: they are not alike in this way. Messages that do not divide evenly make
-// ranks differ: they do not fold. `known`: of several nodes, and the ranks of a collective that differs in its
-// addresses only were alike; they are only compared as they run.
+// `ranks`, those of GPUs 0, `by.apart`, ..., as planned; rank 0's multicasts get the numbers from `multicast` on. Goes
+// through the phases of all ranks side by side; none: they are not alike in this way. Messages that do not divide
+// evenly make ranks differ: they do not fold. `known`: of several nodes, and the ranks of a collective that differs in
+// its addresses only were alike; they are only compared as they run.
 [[nodiscard]] std::optional<FoldedRanks> fold_ranks(const std::vector<ScriptedKernel>& ranks, const RankSymmetry& by,
                                                     std::uint16_t multicast = 0, bool known = false);
 

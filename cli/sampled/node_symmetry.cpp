@@ -1,5 +1,7 @@
 #include "cli/sampled/node_symmetry.h"
 
+#include <algorithm>
+
 #include "network/group_rings.h"
 #include "network/network.h"
 
@@ -100,6 +102,15 @@ bool nodes_share_leaf(const NetworkSpec& network, std::uint32_t gpus) {
 
 std::string why_nodes_differ(const NetworkSpec& network, const RankSymmetry& by, const FoldedRanks& folded) {
   const std::uint32_t gpus = by.ranks;
+  if (by.rings && has_router_for_each_gpu(network.topology)) {
+    const auto is_next = [&](std::uint32_t peer) {
+      for (std::uint32_t c = 0; c < by.rings->cycles(); ++c) {
+        if (by.rings->after(c, 0, 1) == peer || by.rings->after(c, 0, gpus - 1) == peer) return true;
+      }
+      return false;
+    };
+    if (!std::ranges::all_of(folded.peers, is_next)) return "messages pass through routers of other GPUs";
+  }
   // Each rank has one or two links to a neighbour; in all orders together a link is in as many.
   if (by.rings && network.topology == TopologyKind::hybrid_cube_mesh &&
       folded.kernels.front().blocks() % by.rings->cycles() != 0)

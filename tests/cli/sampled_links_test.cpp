@@ -78,6 +78,9 @@ TEST(SampledLinks, WhatIsNotAlikeIsSimulatedInFull) {
               HasSubstr("links go unused"));
   EXPECT_THAT(why_not(all_reduce(R"({"topology": "ring", "injection_lanes": 7})", 8, 1 << 20, kRings)),
               HasSubstr("share the lanes"));
+  EXPECT_THAT(why_not(all_reduce(R"({"topology": "ring", "injection_lanes": 8})", 8, 1 << 20,
+                                 R"({"algorithm": "direct", "protocol": "LL"})")),
+              HasSubstr("pass through routers"));
   EXPECT_THAT(
       why_not(all_reduce(R"({"topology": "mesh", "dimensions": [8], "injection_lanes": 8})", 8, 1 << 20, kRings)),
       HasSubstr("no ring"));
