@@ -167,16 +167,22 @@ bool note_multicasts(const std::vector<Phase>& phases, Streams streams, std::siz
 class Distances {
  public:
   Distances(const RankSymmetry& by, FoldedRanks& folded) : by_(&by), folded_(&folded) {}
-  void note(std::uint32_t rank, const Phase& phase) {
-    for (std::size_t i = 0; i < phase.load_count; ++i) note(rank, phase.loads.at(i).target, phase.loads.at(i).gpu);
-    for (std::size_t i = 0; i < phase.store_count; ++i) note(rank, phase.stores.at(i).target, phase.stores.at(i).gpu);
+  void note(std::uint32_t rank, std::uint32_t block, const Phase& phase) {
+    for (std::size_t i = 0; i < phase.load_count; ++i) note_data(rank, block, phase.loads.at(i));
+    for (std::size_t i = 0; i < phase.store_count; ++i) note_data(rank, block, phase.stores.at(i));
     for (std::size_t i = 0; i < phase.post_count; ++i) note(rank, phase.posts.at(i).target, phase.posts.at(i).gpu);
   }
 
  private:
+  void note_data(std::uint32_t rank, std::uint32_t block, const LineStream& data) {
+    note(rank, data.target, data.gpu);
+    if (rank > 0 || !talks(data.target) || std::pair<std::uint32_t, std::uint32_t>(block, data.gpu) == last_) return;
+    last_ = {block, data.gpu};
+    folded_->receivers.insert(data.gpu);
+    folded_->senders.insert(Renaming(*by_, data.gpu, block).rank_before(0));
+  }
   void note(std::uint32_t rank, Target target, std::uint32_t peer) {
     if (!talks(target)) return;
-    if (rank == 0) folded_->peers.insert(peer);
     const std::uint32_t nodes = by_->ranks / by_->per_node;
     const std::uint32_t ahead = (peer / by_->per_node + nodes - rank / by_->per_node) % nodes;
     if (ahead == 0) return;
@@ -190,6 +196,7 @@ class Distances {
 
   const RankSymmetry* by_;
   FoldedRanks* folded_;
+  std::pair<std::uint32_t, std::uint32_t> last_{~0U, 0};  // block and peer
 };
 
 // All ranks side by side: each by its renaming of the one that stands for it.
@@ -220,7 +227,7 @@ bool alike(const Ranks& ranks, const RankSymmetry& by, std::uint32_t block, std:
     for (std::uint32_t r = 0; r < by.standing; ++r) {
       if (!goes_on[r]) continue;
       any = true;
-      distances.note(r, phases[r]);
+      distances.note(r, block, phases[r]);
     }
     if (!any) return true;
     if (by.standing > 1) continue;  // all of a node are there

@@ -22,8 +22,9 @@ struct FoldedRanks {
   // Between nodes: how far who talks to each other is apart at most, and whether at other places in their nodes.
   std::uint32_t farthest = 0;
   bool changes_place = false;
-  bool many_pairs = false;                   // one with several of them
-  std::set<std::uint32_t> peers;             // whom rank 0 talks to
+  bool many_pairs = false;            // one with several of them
+  std::set<std::uint32_t> receivers;  // whom rank 0 loads from or stores to, and who from or to it
+  std::set<std::uint32_t> senders;
   std::vector<std::uint32_t> pair_of_place;  // by rank, the place in other nodes that it talks to; kNobody: none
 };
 

@@ -26,7 +26,7 @@ namespace {
 // library, on fewer channels, or in longer pieces, of which others are empty; of long messages in a switch, whose
 // blocks stay in step, and of those on registered buffers, who then load and store at the same time; where a branch of
 // a tree of switches stands for all, on several channels, of which one is held up at times, or on one; rings by links
-// between GPUs, and those of LL and LL128 whose links have different widths; all others.
+// between GPUs, short ones of them, and those of LL and LL128 whose links have different widths; all others.
 constexpr double kTreeScatter = 0.035;
 constexpr double kInSwitchTreeScatter = 0.06;
 constexpr double kPairsScatter = 0.035;
@@ -37,6 +37,7 @@ constexpr double kRegisteredScatter = 0.07;
 constexpr double kBranchScatter = 0.045;
 constexpr double kBranchOfOneScatter = 0.015;
 constexpr double kDirectRingScatter = 0.02;
+constexpr double kShortRingScatter = 0.03;
 constexpr double kSharedRingScatter = 0.035;
 constexpr double kFoldedScatter = 0.0075;
 constexpr double kUneven = 1.05;       // of the fullest block or phase, as a share of the mean
@@ -44,6 +45,7 @@ constexpr double kLongerPiece = 1.25;  // of the library's, to those of even sha
 constexpr double kMostOfTree = 1.05;   // of what is sent through a tree of switches, in place of the message
 // Of longer messages, phases that are shorter are the last ones, for which few wait.
 constexpr std::int64_t kShortMessage = 1 << 20;
+constexpr std::int64_t kShortRing = 32 << 20;
 constexpr std::int64_t kLongInSwitch = 128 << 20;
 constexpr std::int64_t kLongRegistered = 8 << 20;
 
@@ -97,11 +99,14 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   RunConfig cut_evenly = config;
   // Sends cut each message to a peer alike, on whichever of their blocks.
   const bool flagged = real.protocol != to_string(CollectiveProtocol::simple) && !is_point_to_point(kind);
-  const bool tree = gpus_of_branch(config.system.network) > 0;
+  const NetworkSpec& network = config.system.network;
+  const bool tree = gpus_of_branch(network) > 0;
   const Fullest fullest = flagged || tree ? fullest_of(real) : Fullest();
   const bool uneven = fullest.block > kUneven || (bytes < kShortMessage && fullest.phase > kUneven);
   // Their links are what all blocks share, and take as long as all of it takes.
-  if (tree && uneven) {
+  const bool few_links = has_router_for_each_gpu(network.topology) &&
+                         network.topology != TopologyKind::hybrid_cube_mesh && !network.cluster;
+  if ((tree || few_links) && uneven) {
     why_not = fmt::format("blocks of {} have unequal shares of their links", op.name);
     return std::nullopt;
   }
@@ -111,9 +116,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   const auto has_alike = [&](const RankSymmetry& by) { return trees && has_alike_trees(by.ranks / by.per_node); };
   const auto& cluster = config.system.network.cluster;
   const bool share_nics = cluster && cluster->nics_per_node < cluster->gpus_per_node;
-  // Pieces of several rings behind one another in lanes that they share: in step they are up to 15 % too fast
+  // Pieces of several rings behind one another in lanes that they share: in step they are up to 22 % too fast
   // (docs/validation.md), while what comes line by line mixes.
-  const NetworkSpec& network = config.system.network;
   const bool share_lanes =
       !flagged && has_router_for_each_gpu(network.topology) && network.injection_lanes < config.gpus;
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
@@ -135,7 +139,8 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
         why_not = fmt::format("GPUs share the NICs by which {} goes on to other nodes", op.name);
         continue;
       }
-      const std::string why = why_nodes_differ(config.system.network, by, *folded);
+      std::string why = why_nodes_differ(network, by, *folded);
+      if (!flagged && why.empty()) why = why_links_differ(network, *folded);
       many_pairs = folded->many_pairs;
       if (why.empty()) return by;
       why_not = why;
@@ -165,7 +170,9 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
       Evened evened{even, *by, kFoldedScatter, has_alike(*by)};
       if (by->rings) {
         const bool shared = config.system.network.topology == TopologyKind::hybrid_cube_mesh;
-        evened.scatter = shared && flagged ? kSharedRingScatter : kDirectRingScatter;
+        const std::int64_t whole = is_part ? bytes * ranks : bytes;
+        evened.scatter = whole < kShortRing ? kShortRingScatter : kDirectRingScatter;
+        if (shared && flagged) evened.scatter = kSharedRingScatter;
       }
       if (uneven || channels > 0) evened.scatter = kUnevenScatter;
       if (longer_piece) evened.scatter = kLongerPieceScatter;

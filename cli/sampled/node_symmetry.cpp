@@ -94,6 +94,10 @@ std::vector<std::vector<RankSymmetry>> symmetries(const NetworkSpec& network, st
   return found;
 }
 
+std::string why_links_differ(const NetworkSpec& network, const FoldedRanks& folded) {
+  return links_come_back(network) && folded.receivers != folded.senders ? "links have data one way only" : "";
+}
+
 bool nodes_share_leaf(const NetworkSpec& network, std::uint32_t gpus) {
   const ClusterSpec& cluster = *network.cluster;
   const std::uint32_t nodes = gpus / cluster.gpus_per_node;
@@ -109,7 +113,7 @@ std::string why_nodes_differ(const NetworkSpec& network, const RankSymmetry& by,
       }
       return false;
     };
-    if (!std::ranges::all_of(folded.peers, is_next)) return "messages pass through routers of other GPUs";
+    if (!std::ranges::all_of(folded.receivers, is_next)) return "messages pass through routers of other GPUs";
   }
   // Each rank has one or two links to a neighbour; in all orders together a link is in as many.
   if (by.rings && network.topology == TopologyKind::hybrid_cube_mesh &&

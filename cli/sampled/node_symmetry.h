@@ -21,6 +21,10 @@ namespace weft {
 [[nodiscard]] std::string why_nodes_differ(const NetworkSpec& network, const RankSymmetry& by,
                                            const FoldedRanks& folded);
 
+// Where links come back, acknowledgements come by that of their data: why they would not share it, in words; empty: in
+// all, each link has those of as much.
+[[nodiscard]] std::string why_links_differ(const NetworkSpec& network, const FoldedRanks& folded);
+
 // Whether the nodes of a cluster, those of a rail, meet at one leaf switch. Else neighbours at the edge of a leaf reach
 // each other by a spine, which folding leaves out.
 [[nodiscard]] bool nodes_share_leaf(const NetworkSpec& network, std::uint32_t gpus);

@@ -79,8 +79,12 @@ TEST(SampledLinks, WhatIsNotAlikeIsSimulatedInFull) {
   EXPECT_THAT(why_not(all_reduce(R"({"topology": "ring", "injection_lanes": 7})", 8, 1 << 20, kRings)),
               HasSubstr("share the lanes"));
   EXPECT_THAT(why_not(all_reduce(R"({"topology": "ring", "injection_lanes": 8})", 8, 1 << 20,
-                                 R"({"algorithm": "direct", "protocol": "LL"})")),
+                                 R"({"algorithm": "direct", "protocol": "Simple"})")),
               HasSubstr("pass through routers"));
+  EXPECT_THAT(why_not(all_reduce(kFull, 8, 1 << 20, R"({"algorithm": "ring", "protocol": "Simple", "channels": 1})")),
+              HasSubstr("one way only"));
+  EXPECT_THAT(why_not(all_reduce(kTorus, 8, 300000, R"({"algorithm": "ring", "protocol": "LL128", "channels": 24})")),
+              HasSubstr("unequal shares"));
   EXPECT_THAT(
       why_not(all_reduce(R"({"topology": "mesh", "dimensions": [8], "injection_lanes": 8})", 8, 1 << 20, kRings)),
       HasSubstr("no ring"));
