@@ -104,9 +104,9 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   const Fullest fullest = flagged || tree ? fullest_of(real) : Fullest();
   const bool uneven = fullest.block > kUneven || (bytes < kShortMessage && fullest.phase > kUneven);
   // Their links are what all blocks share, and take as long as all of it takes.
-  const bool few_links = has_router_for_each_gpu(network.topology) &&
-                         network.topology != TopologyKind::hybrid_cube_mesh && !network.cluster;
-  if ((tree || few_links) && uneven) {
+  const bool grid = links_come_back(network) && has_router_for_each_gpu(network.topology) &&
+                    network.topology != TopologyKind::hybrid_cube_mesh;
+  if ((tree || grid) && uneven) {
     why_not = fmt::format("blocks of {} have unequal shares of their links", op.name);
     return std::nullopt;
   }

@@ -15,12 +15,6 @@ constexpr std::size_t kEnoughPairs = 8;
 // So many GPUs of a tree meet by chance as all do; fewer are in step, which holds them up (docs/validation.md).
 constexpr std::uint32_t kEnoughOfTree = 64;
 
-// A node whose GPUs have links to each other, so that those of one that stands for all come back to it.
-bool links_come_back(const NetworkSpec& network) {
-  const bool direct = network.topology == TopologyKind::fully_connected || has_router_for_each_gpu(network.topology);
-  return direct && !network.cluster;
-}
-
 std::vector<RankSymmetry> ways_of_direct_links(const NetworkSpec& network, std::uint32_t gpus) {
   std::vector<RankSymmetry> ways;
   const RankSymmetry by_number{.ranks = gpus, .per_node = gpus};
@@ -33,6 +27,11 @@ std::vector<RankSymmetry> ways_of_direct_links(const NetworkSpec& network, std::
 }
 
 }  // namespace
+
+bool links_come_back(const NetworkSpec& network) {
+  const bool direct = network.topology == TopologyKind::fully_connected || has_router_for_each_gpu(network.topology);
+  return direct && !network.cluster;
+}
 
 std::string why_places_differ(const NetworkSpec& network, std::uint32_t gpus) {
   if (!network.faults.empty()) return "links are faulty";

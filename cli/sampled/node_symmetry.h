@@ -10,6 +10,10 @@
 
 namespace weft {
 
+// One node whose GPUs, or routers of theirs, have links to each other: those of one that stands for all come back to
+// it.
+[[nodiscard]] bool links_come_back(const NetworkSpec& network);
+
 // Why no GPU stands for another one whatever they do, in words; empty: some may.
 [[nodiscard]] std::string why_places_differ(const NetworkSpec& network, std::uint32_t gpus);
 

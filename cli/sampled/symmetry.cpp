@@ -50,7 +50,9 @@ FoldedMachine::FoldedMachine(const RunConfig& config, const std::vector<Program>
   } else if (config.collective.mover != Mover::compute_units) {
     why_not_ = "engines move the data";
   } else {
-    if (gpus_of_branch(network) == 0) per_node_ = network.cluster ? network.cluster->gpus_per_node : gpus;
+    // By links to each other, groups that were others have links of their own.
+    const bool all_alike = gpus_of_branch(network) == 0 && !links_come_back(network);
+    if (all_alike) per_node_ = network.cluster ? network.cluster->gpus_per_node : gpus;
     programs_.push_back(only ? with_one_collective(programs.front(), *only) : programs.front());
     has_groups_ = std::ranges::any_of(programs_.front().ops, [&](const ProgramOp& op) {
       return op.kind == ProgramOpKind::collective && op.collective.group.size() < gpus;

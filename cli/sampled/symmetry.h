@@ -45,7 +45,7 @@ class FoldedMachine {
   std::vector<Program> programs_;
   std::optional<Scripts> scripts_;
   std::deque<ScriptedKernel> kernels_;
-  std::uint32_t per_node_ = 0;  // behind the same switches; 0: in a tree of them
+  std::uint32_t per_node_ = 0;  // behind the same switches; 0: in a tree of them, or none
   bool has_groups_ = false;     // collectives of some GPUs
   std::uint32_t standing_ = 1;
   bool has_alike_trees_ = false;

@@ -88,6 +88,11 @@ TEST(SampledLinks, WhatIsNotAlikeIsSimulatedInFull) {
   EXPECT_THAT(
       why_not(all_reduce(R"({"topology": "mesh", "dimensions": [8], "injection_lanes": 8})", 8, 1 << 20, kRings)),
       HasSubstr("no ring"));
+  // GPU 0 has other links to the rest of its sample than to its likes, a switch has not.
+  EXPECT_THAT(why_not(R"({"system": {"base": "mi300x", "gpu": {"compute_units": 24}}, "gpus": 8,
+    "workload": {"model": "attention", "sequence": 512, "hidden": 256, "heads": 4, "batch": 2},
+    "scheme": {"name": "megatron", "sample_gpus": 4}})"),
+              HasSubstr("some GPUs only"));
   EXPECT_THAT(why_not(all_reduce(kCube, 4, 1 << 20, kRings)), HasSubstr("no ring"));
   EXPECT_THAT(why_not(all_reduce(kFull, 8, 1 << 20, R"({"algorithm": "double_binary_tree"})")),
               HasSubstr("different things"));
