@@ -101,8 +101,10 @@ std::vector<std::string> sets_of(const CollectiveArguments& arguments, std::uint
 Row row_of(const Json& result, std::int64_t size) {
   const Json& series = result.at("collectives");
   if (result.at("status") != "ok") {
-    throw InputError(
-        fmt::format("{} B: expected collectives that end, got status {}", size, result.at("status").dump()));
+    const Json& notes = result.at("notes");
+    throw InputError(fmt::format("{} B: expected collectives that end, got status {}{}", size,
+                                 result.at("status").dump(),
+                                 notes.empty() ? "" : ". " + notes.back().get<std::string>()));
   }
   WEFT_CHECK(series.size() == kWarmUp + timed(size), "every collective of the series ended");
   const Json& last = series.back();

@@ -101,7 +101,7 @@ class Machine {
   };
   [[nodiscard]] std::vector<Link> links() const;
   [[nodiscard]] Time end() const { return end_; }
-  // After a run that did not end: packets that wait for each other, if that is why; else empty.
+  // After a run that did not end: packets that wait for each other, if that is why; else empty (standstill.h).
   [[nodiscard]] std::string deadlock() const;
 
  private:

@@ -17,6 +17,7 @@
 #include "cli/sampled/ranks_apart.h"
 #include "cli/sampled/sampled_run.h"
 #include "cli/scripts.h"
+#include "cli/standstill.h"
 #include "gpu_model/alone.h"
 
 namespace weft {
@@ -116,19 +117,23 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
     std::int64_t& transactions = result.engine.memory_transactions;
     AlonePasses alone;
     alone.passes.resize(distinct_kernels(programs).size());
-    const std::string detail = config.fidelity == Fidelity::cycle ? "cycle" : why_not_sampled(config, programs);
+    std::string detail = config.fidelity == Fidelity::cycle ? "cycle" : why_not_sampled(config, programs);
     if (!detail.empty() && samples_ranks_apart(config)) {
       simulate_ranks_apart(config, programs, scripts, progress, result);
       finish(started, progress, result);
       return result;
     }
-    if (!detail.empty() || is_calibrated(programs.front())) {
-      fit_kernels(config, programs, progress, alone, result);
-    }
+    const bool calibrated = is_calibrated(programs.front());
+    if (calibrated || !detail.empty()) fit_kernels(config, programs, progress, alone, result);
     if (detail.empty()) {
-      simulate_sampled(config, programs, scripts, alone.of(0).fits, progress, result);
-      finish(started, progress, result);
-      return result;
+      try {
+        simulate_sampled(config, programs, scripts, alone.of(0).fits, progress, result);
+        finish(started, progress, result);
+        return result;
+      } catch (const Standstill& standstill) {
+        detail = standstill.what();
+      }
+      if (!calibrated) fit_kernels(config, programs, progress, alone, result);
     }
     if (config.fidelity == Fidelity::sampled) {
       result.notes.push_back(fmt::format("Simulated in detail although asked for samples: {}.", detail));
@@ -153,7 +158,8 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
     });
     if (!finished) {
       result.status = "deadlock";
-      if (const std::string why = machine.deadlock(); !why.empty()) result.notes.push_back("Deadlock: " + why + ".");
+      if (const std::string why = why_at_a_standstill(machine, programs); !why.empty())
+        result.notes.push_back("Deadlock: " + why + ".");
     }
     gather(config, programs, alone, scripts, machine, result);
     if (functional && finished) result.functional = functional->result();

@@ -118,6 +118,8 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
     query.in_switch = false;
     choice = choose(library, query, AllReduceAlgorithm::automatic, wish.protocol, wish.channels);
   }
+  // A choice: blocks that wait for each other, of which nobody asked for more, have a unit each.
+  if (wish.channels == 0 && !user) choice.channels = std::min(choice.channels, context.gpu->compute_units);
   const ClockDomain clock(context.gpu->clock);
   const EvenMessage even = evened(demand, wish);
   CollectiveDemand cut = demand;

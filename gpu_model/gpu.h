@@ -37,6 +37,7 @@ class Gpu final : public Chip {
 
   // Whether all operations have ended; if not when every chip sleeps, the run is stuck.
   [[nodiscard]] bool done() const { return frontend_.done(); }
+  [[nodiscard]] std::optional<UnplacedBlocks> unplaced() const;
   [[nodiscard]] const std::vector<OpTimes>& times() const { return frontend_.all_times(); }
   [[nodiscard]] KernelLedger ledger(OpId op) const;  // of one that runs, so far
   [[nodiscard]] const GpuStatistics& statistics() const { return statistics_; }
@@ -91,8 +92,7 @@ class Gpu final : public Chip {
   [[nodiscard]] Time timed_left() const;
   void communicating(std::vector<OpId>& found) const;
   [[nodiscard]] const Frontend& frontend() const { return frontend_; }
-  // Before the first advance(): starts with what another L2 of the same kind holds.
-  void set_l2(L2Cache l2) { l2_ = std::move(l2); }
+  void set_l2(L2Cache l2) { l2_ = std::move(l2); }  // before the first advance()
   [[nodiscard]] const LinkPorts& ports() const { return ports_; }
   [[nodiscard]] const MessageStatistics& messages() const { return message_.statistics(); }
   [[nodiscard]] const ClockDomain& clock() const { return clock_; }

@@ -68,6 +68,15 @@ void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
   }
 }
 
+std::optional<UnplacedBlocks> Gpu::unplaced() const {
+  for (const std::uint32_t slot : active_) {
+    const RunningKernel& kernel = running_[slot];
+    if (!kernel.communication || !kernel.waits_for_units()) continue;
+    return UnplacedBlocks{kernel.op, kernel.launched - kernel.next_block, kernel.launched};
+  }
+  return std::nullopt;
+}
+
 // One that has just come in.
 void Gpu::dispatch(std::uint32_t slot) {
   const auto own_place = std::find(active_.begin(), active_.end(), slot);

@@ -172,6 +172,11 @@ struct RunningKernel {
     blocks_done += count;
   }
 };
+// Of a collective some blocks of which have no place on a unit.
+struct UnplacedBlocks {
+  OpId op;
+  std::uint64_t blocks = 0, of = 0;
+};
 // One that takes its time and nothing else, with what is left out in its times.
 struct TimedKernel {
   static constexpr SubCycle kNotKnown = -1;  // yet

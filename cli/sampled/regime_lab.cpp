@@ -10,8 +10,8 @@
 #include "cli/sampled/observed_regime.h"
 #include "cli/sampled/repeated_steps.h"
 #include "cli/sampled/steady_collectives.h"
+#include "cli/standstill.h"
 #include "gpu_model/kernel_signature.h"
-#include "sim/error.h"
 
 namespace weft {
 
@@ -194,7 +194,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
         if (apart) sequence.begin();
         return apart;
       });
-  if (to == from) throw InternalError("a stretch of the program that never ends");
+  if (to == from) throw Standstill("a stretch of the program comes to a standstill");
   Regime regime =
       observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, all_at_once, others_timed);
   regime.uncertainty =

@@ -10,7 +10,7 @@
 #include "cli/sampled/regime_lab.h"
 #include "cli/sampled/repeated_steps.h"
 #include "cli/sampled/steady_collectives.h"
-#include "sim/error.h"
+#include "cli/standstill.h"
 
 namespace weft {
 
@@ -100,7 +100,7 @@ const ShiftByItself& RegimeLab::shift(OpId op, std::uint32_t grain) {
   });
   for (std::size_t g = 0; g < machine.gpus(); ++g) {
     const std::vector<OpTimes>& times = machine.gpu(g).times();
-    WEFT_CHECK(times.back().end >= 0, "shifts by themselves end");
+    if (times.back().end < 0) throw Standstill("shifts by themselves come to a standstill");
     found.first.push_back(times.front().end - times.front().start);
     found.both.push_back(times.back().end - times.front().start);
   }
@@ -180,7 +180,7 @@ Regime RegimeLab::long_ring(const HostState& state, std::uint32_t grain) {
         steady.look(now);
       },
       [&](const std::vector<std::uint32_t>& ended) { return ended_apart(machine, program, uneven_, ended); });
-  if (to == from) throw InternalError("a stretch of the program that never ends");
+  if (to == from) throw Standstill("a stretch of the program comes to a standstill");
   Regime regime = observed_regime(machine, program, state, to.end, all_at_once, true);
   tell_real_network(machine, grain, regime);
   add_timed(machine, paces, flows.timed(), state.first.value, grain, regime);
