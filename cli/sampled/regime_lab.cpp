@@ -130,7 +130,9 @@ bool RegimeLab::others_follow() {
   if (folded.why_not().empty()) {
     follow_ = folded.standing() > 1 && !goes_round_rings();
   } else {
-    follow_ = network.faults.empty() && !flows_meet() && gpus_of_branch(network) == 0;
+    // In a hybrid cube mesh, some GPUs have links of two lanes where others have one.
+    const bool alike = !flows_meet() && network.topology != TopologyKind::hybrid_cube_mesh;
+    follow_ = network.faults.empty() && alike && gpus_of_branch(network) == 0;
   }
   return *follow_;
 }
