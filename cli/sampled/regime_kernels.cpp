@@ -148,18 +148,23 @@ Regime RegimeLab::observed(const Gpu& gpu, OpId kernel, const GpuProgress& moved
   return regime;
 }
 
-// Nothing of what was simulated is left in the L2.
-Regime RegimeLab::kernel_on_guessed_l2(OpId op, bool skip_waves) {
+// By itself from the beginning on: nothing of the kernel before is under way.
+Regime RegimeLab::kernel_on(L2Cache l2, OpId op, bool skip_waves) {
   const HostState state = state_before(op.value);
   GpuWork work = quiet_work();
   work.from = &state;
   work.skip_waves = skip_waves;
   Gpu gpu(GpuId{0}, config_->system.gpu, work, LinkPorts());
-  gpu.set_l2(l2_of_addresses(config_->system.gpu, programs_->front(), op, scripts_ != nullptr));
+  gpu.set_l2(std::move(l2));
   run_to_end_of(op, gpu);
   return observed(gpu, op, done_by(gpu), gpu.skip_variance());
 }
 
-SubCycle RegimeLab::second_sample(OpId op) { return kernel_on_guessed_l2(op, false).operations.front().duration; }
+Regime RegimeLab::kernel_twice(OpId op) {
+  const SubCycle second = kernel_on(l2_before(op), op, false).operations.front().duration;
+  Regime first = kernel(op);
+  first.second = second;
+  return first;
+}
 
 }  // namespace weft

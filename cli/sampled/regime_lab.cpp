@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "cli/sampled/coarse_system.h"
-#include "cli/sampled/kernel_followers.h"
 #include "cli/sampled/kernel_paces.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/observed_regime.h"
@@ -19,8 +18,6 @@ namespace {
 // Of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
 // seen.
 constexpr double kApartScatter = 0.0075;
-// Of those whose kernels follow the first one's, besides (docs/validation.md, The first GPU's kernels for all).
-constexpr double kFollowScatter = 0.005;
 // By one tree, where units may have only so many stores under way: 256 MiB on 8 H100 +8 % (docs/validation.md, Long
 // collectives).
 constexpr double kGrainScatterOfTrees = 0.1;
@@ -84,6 +81,14 @@ L2Cache RegimeLab::l2_before(OpId op) {
   if (quiet_ != nullptr) {
     if (const auto found = quiet_->kept_.find(op.value); found != quiet_->kept_.end()) return found->second;
   }
+  // From the last time that it was known, with what has been touched since then.
+  const bool of_flow = flow_ != nullptr && flow_next_ < op.value;
+  const bool of_stretch = l2_ && l2_at_ < op.value && (!of_flow || l2_at_ > flow_next_);
+  if (of_flow || of_stretch) {
+    L2Cache l2 = of_stretch ? *l2_ : flow_->l2();
+    const OpId from{of_stretch ? l2_at_ : flow_next_};
+    if (touch_operations(config_->system.gpu, programs_->front(), from, op, scripts_ != nullptr, l2)) return l2;
+  }
   return l2_of_addresses(config_->system.gpu, programs_->front(), op, scripts_ != nullptr);
 }
 
@@ -116,42 +121,20 @@ std::unique_ptr<Machine> RegimeLab::quiet_machine(const HostState& state) {
   return std::make_unique<Machine>(config_->system, work);
 }
 
-// Programs are the same (why_not_sampled()). The first GPU is like the others only if neither its place in the network
-// (4 A100 in a ring, by double binary tree: its kernels take a third longer than others') nor what it does in a
-// collective (by one tree: a seventh) is its own.
-bool RegimeLab::others_follow() {
-  if (follow_) return *follow_;
-  follow_ = false;
-  if (scripts_ == nullptr || has_uneven() || std::ranges::any_of(programs_->front().ops, &ProgramOp::fused)) {
-    return false;
-  }
-  const FoldedMachine& folded = *at_grain(1).folded;
-  const NetworkSpec& network = config_->system.network;
-  if (folded.why_not().empty()) {
-    follow_ = folded.standing() > 1 && !goes_round_rings();
-  } else {
-    // In a hybrid cube mesh, some GPUs have links of two lanes where others have one.
-    const bool alike = !flows_meet() && network.topology != TopologyKind::hybrid_cube_mesh;
-    follow_ = network.faults.empty() && alike && gpus_of_branch(network) == 0;
-  }
-  return *follow_;
-}
-
-std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at, bool others_timed) {
+std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at, bool round_rings) {
   std::vector<GpuWork> work;
   if (at.folded->why_not().empty()) {
     for (std::uint32_t g = 0; g < at.folded->standing(); ++g) {
       work.push_back(at.folded->work(g));
       work.back().from = &state;
       work.back().skip_waves = at.folded->standing() == 1;
-      work.back().kernels_timed = others_timed && g > 0;
+      work.back().kernels_timed = round_rings && g > 0;
     }
     return at.folded->machine(at.system, work);
   }
   for (std::size_t g = 0; g < programs_->size(); ++g) {
     work.push_back(at.each->work(g));
     work.back().from = &state;
-    work.back().kernels_timed = others_timed && g > 0;
   }
   return std::make_unique<Machine>(at.system, work, at.each->multicast_groups(), CarriedValues(),
                                    at.each->aggregation_groups(), config_->seed);
@@ -167,15 +150,13 @@ void RegimeLab::count(const Machine& machine) {
 Regime RegimeLab::company(const HostState& state, bool by_itself) {
   const bool round_rings = !by_itself && goes_round_rings();
   if (round_rings && grain_from(state.first.value) > 1) return long_ring(state, grain_from(state.first.value));
-  const bool follow = !by_itself && others_follow();
-  const bool others_timed = round_rings || follow;
   std::uint32_t grain = 1;
   if (by_itself) grain = grain_of(state.first);
   if (!by_itself && is_uneven_row(state.first.value)) grain = grain_from(state.first.value);
   const std::unique_ptr<Grain> by_fewer = by_itself ? folded_alone(state.first, grain) : nullptr;
   const std::unique_ptr<Machine> machine =
       scripts_ == nullptr ? quiet_machine(state)
-                          : machine_from(state, by_fewer ? *by_fewer : at_grain(grain), others_timed);
+                          : machine_from(state, by_fewer ? *by_fewer : at_grain(grain), round_rings);
   const L2Cache before = l2_before(state.first);
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
@@ -187,7 +168,6 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
       from, config_->threads,
       [&](Time now) {
         if (round_rings) paces.look(now);
-        if (follow) follow_first(*machine, now);
         steady.look(now);
         sequence.look(now);
       },
@@ -198,7 +178,7 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
       });
   if (to == from) throw Standstill("a stretch of the program comes to a standstill");
   Regime regime =
-      observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, all_at_once, others_timed);
+      observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, all_at_once, round_rings);
   regime.uncertainty =
       steady.uncertainty() + sequence.uncertainty() + std::llround(std::sqrt(machine->gpu(0).skip_variance()));
   if (grain > 1) tell_real_network(*machine, grain, regime);
@@ -214,7 +194,6 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
     const FoldedMachine& folded = *(by_fewer ? *by_fewer : at_grain(grain)).folded;
     const double apart = flows_meet() ? kMeetingScatter : kApartScatter;
     scatter += folded.why_not().empty() ? folded.scatter(state.first.value, to.end) : apart;
-    if (follow) scatter += kFollowScatter;
   }
   SubCycle whole = last;  // the first GPU may be through before others
   for (const Regime::Operation& op : regime.operations) whole = std::max(whole, op.duration + op.late);

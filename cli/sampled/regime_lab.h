@@ -33,9 +33,8 @@ class RegimeLab {
 
   // The kernel by itself on an idle GPU, on the L2 that the operations before it leave. Waves that repeat are left out.
   [[nodiscard]] Regime kernel(OpId op);
-  // How long it takes as a second sample: nothing is left out, and the L2 holds what the addresses of the operations
-  // before say.
-  [[nodiscard]] SubCycle second_sample(OpId op);
+  // With a second sample: nothing is left out, and nothing of the kernel before is under way.
+  [[nodiscard]] Regime kernel_twice(OpId op);
   // From `state` to the next quiet moment of all GPUs; what GPU 0 did. `by_itself`: that is the end of its first
   // operation, a collective.
   [[nodiscard]] Regime company(const HostState& state, bool by_itself);
@@ -63,14 +62,12 @@ class RegimeLab {
   [[nodiscard]] bool has_uneven() const { return std::ranges::any_of(uneven_, std::identity()); }
   // Whether kernels beside collectives, and long shifts, only took their time (regime_ring.cpp).
   [[nodiscard]] bool timed_kernels() const { return round_rings_.value_or(false); }
-  // Whether kernels of all GPUs took as long as the first one's (kernel_followers.h).
-  [[nodiscard]] bool others_followed() const { return follow_.value_or(false); }
 
  private:
   // regime_kernels.cpp: kernels by themselves.
   Regime simulated(OpId kernel);
   Regime observed(const Gpu& gpu, OpId kernel, const GpuProgress& moved, double variance);
-  Regime kernel_on_guessed_l2(OpId op, bool skip_waves);
+  Regime kernel_on(L2Cache l2, OpId op, bool skip_waves);
   void count(const Machine& machine);
   L2Cache l2_before(OpId op);
   // To have it there, and go on with it.
@@ -101,8 +98,7 @@ class RegimeLab {
   // For a collective by itself: by fewer GPUs than the whole program needs. None: not possible.
   [[nodiscard]] std::unique_ptr<Grain> folded_alone(OpId collective, std::uint32_t grain);
   [[nodiscard]] std::unique_ptr<Machine> quiet_machine(const HostState& state);
-  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at, bool others_timed);
-  [[nodiscard]] bool others_follow();
+  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at, bool round_rings);
   // What a machine of such lines says of links, switches and HBM, as the real one would.
   void tell_real_network(const Machine& machine, std::uint32_t grain, Regime& regime) const;
   // regime_ring.cpp: where some GPUs stand for all, and programs go round rings. By themselves: kernels, kernels beside
@@ -140,7 +136,7 @@ class RegimeLab {
   std::map<KernelSignature, Regime> alone_;  // of kernels that only take their time
   std::map<std::pair<KernelSignature, Message>, PaceBeside> beside_;
   std::map<std::pair<std::uint32_t, Message>, ShiftByItself> shifts_;  // by grain
-  std::optional<bool> round_rings_, follow_;                           // once it was asked for
+  std::optional<bool> round_rings_;                                    // once it was asked for
   std::int64_t memory_transactions_ = 0, packets_ = 0;
   Time simulated_;
 };

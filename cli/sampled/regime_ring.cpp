@@ -42,7 +42,9 @@ bool RegimeLab::goes_round_rings() {
 // Of kernels that ask for the same, the first one's.
 const Regime& RegimeLab::alone(OpId op) {
   Regime& known = alone_[kernel_signature(programs_->front().ops[op.value])];
-  if (known.operations.empty()) known = kernel_on_guessed_l2(op, true);
+  if (known.operations.empty()) {
+    known = kernel_on(l2_of_addresses(config_->system.gpu, programs_->front(), op, true), op, true);
+  }
   return known;
 }
 

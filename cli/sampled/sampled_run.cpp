@@ -86,17 +86,11 @@ void simulate_sampled(const RunConfig& config, const std::vector<Program>& progr
         lab.has_alike_trees() ? " In place of the library's trees over nodes go two in which all nodes are alike."
                               : ""));
   }
-  if (why && programs.size() > 1) {
-    if (lab.others_followed()) {
-      result.notes.emplace_back(
-          "Beside collectives, kernels of GPU 0 were simulated; those of others, which are the same, take as long.");
-    } else if (lab.timed_kernels()) {
-      result.notes.emplace_back(
-          "Beside collectives, kernels of other GPUs than GPU 0, and of long messages all, take what they take alone, "
-          "as "
-          "many times longer as was measured of each. Long shifts with no other collective beside them take what they "
-          "take by themselves.");
-    }
+  if (why && programs.size() > 1 && lab.timed_kernels()) {
+    result.notes.emplace_back(
+        "Beside collectives, kernels of other GPUs than GPU 0, and of long messages all, take what they take alone, as "
+        "many times longer as was measured of each. Long shifts with no other collective beside them take what they "
+        "take by themselves.");
   }
 }
 

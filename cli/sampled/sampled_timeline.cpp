@@ -176,8 +176,7 @@ void SampledTimeline::take_stretch(SubCycle now) {
     const std::string key = keys_.of_kernel(state.first);
     const Regime* regime = memory_->find(key, 1);
     if (regime == nullptr && company == kNever) {
-      Regime fresh = lab_->kernel(state.first);
-      if (second_samples_.wanted(state.first)) fresh.second = lab_->second_sample(state.first);
+      Regime fresh = second_samples_.wanted(state.first) ? lab_->kernel_twice(state.first) : lab_->kernel(state.first);
       regime = &memory_->add(key, std::move(fresh));
     }
     const SubCycle latency = frontend_.follows_in_graph(state.first) ? graph_node_ : device_latency_;

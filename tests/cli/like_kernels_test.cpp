@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/run_config.h"
+#include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/regime_lab.h"
 
 namespace weft {
@@ -119,7 +120,7 @@ TEST(LikeKernels, AreNotSimulated) {
   EXPECT_EQ(transactions[4], 0);
   for (std::uint32_t i = 3; i < 5; ++i) {
     RegimeLab detail(config, programs, nullptr);
-    const auto exact = static_cast<double>(detail.second_sample(OpId{i}));
+    const auto exact = static_cast<double>(detail.kernel_twice(OpId{i}).second);
     EXPECT_NEAR(static_cast<double>(regimes[i].operations.front().duration) / exact, 1, 0.02) << i;
   }
 }
@@ -144,6 +145,28 @@ TEST(LikeKernels, LeaveWhatTheyWroteInTheL2) {
     EXPECT_LT(lab.kernel(OpId{2}).hbm_read_bytes, 1 << 20) << slice;
     EXPECT_GT(lab.memory_transactions(), before);
   }
+}
+
+// An L2 that is known is told only of what was not simulated since.
+TEST(LikeKernels, LeaveTheRestOfAKnownL2) {
+  const RunConfig config = config_of();
+  const GpuSpec& gpu = config.system.gpu;
+  const Program program = program_of({copy_of(1, 4 << 10), copy_of(2, 4 << 10), copy_of(3)});  // 16, 16 and 64 MiB
+  const L2Cache::Lines of_others{.first = LineAddress{1} << 30, .count = 1024};
+  const auto fetched = [](L2Cache& l2, const L2Cache::Lines& lines) {
+    return l2.touch(lines, L2Cache::Use::read).fetched_bytes;
+  };
+  const auto reads = [&](std::uint32_t op) {
+    const Operand& operand = program.ops[op].kernel.reads.front();
+    return L2Cache::Lines{.first = static_cast<LineAddress>(operand.base / kLineBytes), .count = 1024};
+  };
+  L2Cache l2(gpu.l2, gpu.hbm, gpu.clock);
+  l2.touch(of_others, L2Cache::Use::write);
+  EXPECT_TRUE(touch_operations(gpu, program, OpId{0}, OpId{1}, false, l2));
+  EXPECT_EQ(fetched(l2, of_others), 0);
+  EXPECT_EQ(fetched(l2, reads(0)), 0);
+  EXPECT_GT(fetched(l2, reads(1)), 0);
+  EXPECT_FALSE(touch_operations(gpu, program, OpId{0}, OpId{3}, false, l2));  // more than twice what it holds
 }
 
 }  // namespace

@@ -83,6 +83,19 @@ TEST(SampledPlaces, WhoIsThroughEarlyGoesOnWithTheNext) {
   }
 }
 
+// Of 24 by halving and doubling, eight first hand what they have to another one; of four in a cube mesh, some send by
+// links of two lanes.
+TEST(SampledPlaces, KernelsAreSlowedOnEachGpuByWhatItDoesThere) {
+  constexpr const char* kStep = R"({{"system": {{"base": "{}", "gpu": {{"compute_units": 24}}}}, "gpus": {},
+    "workload": {{"model": "attention", "sequence": {}, "hidden": 512, "heads": 4}},
+    "scheme": {{"name": "data_parallel", "bucket_MiB": 1}}, "all_reduce": {{"algorithm": "{}", "channels": 4}}}})";
+  for (const std::string& step : {fmt::format(kStep, "dgx-a100-cluster", 24, 256, "halving_doubling"),
+                                  fmt::format(kStep, "dgx1-v100", 4, 1024, "ring")}) {
+    const auto [cycle, sampled] = run_both(step);
+    EXPECT_NEAR(iteration(sampled, "backward_s") / iteration(cycle, "backward_s"), 1, 0.015) << step;
+  }
+}
+
 // Along a line the last of a ring sends to the first through all others. In coarser lines it took 22 % longer.
 TEST(SampledPlaces, MessagesThatMeetInRoutersAreToldInFineLines) {
   const auto [cycle, sampled] = run_both(R"({"system": {"base": "dgx-a100", "gpu": {"compute_units": 24}}, "gpus": 8,
