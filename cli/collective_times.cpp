@@ -1,9 +1,12 @@
 #include "cli/collective_times.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "cli/machine.h"
 #include "cli/scripts.h"
+#include "cli/standstill.h"
 #include "sim/error.h"
 #include "workloads/address_plan.h"
 
@@ -66,7 +69,10 @@ std::map<CollectiveSignature, Time> times_by_themselves(const RunConfig& config,
     Time last_start, end;
     for (const auto& [gpu, op] : collective.members) {
       const OpTimes& t = machine.gpu(gpu).times()[op.value];
-      WEFT_CHECK(t.end >= 0, "collectives by themselves end");
+      if (t.end < 0) {
+        throw InputError(fmt::format("{}: expected that it ends by itself, got a deadlock: {}",
+                                     programs[gpu].ops[op.value].name, why_at_a_standstill(machine, programs)));
+      }
       last_start = std::max(last_start, machine.gpu(gpu).clock().to_time(t.start));
       end = std::max(end, machine.gpu(gpu).clock().to_time(t.end));
     }

@@ -71,7 +71,7 @@ void Gpu::dispatch_on(std::uint32_t unit, const Block& left) {
 std::optional<UnplacedBlocks> Gpu::unplaced() const {
   for (const std::uint32_t slot : active_) {
     const RunningKernel& kernel = running_[slot];
-    if (!kernel.communication || !kernel.waits_for_units()) continue;
+    if (!kernel.communication || !kernel.waits_for_units() || is_resident(kernel.op)) continue;
     return UnplacedBlocks{kernel.op, kernel.launched - kernel.next_block, kernel.launched};
   }
   return std::nullopt;

@@ -1,12 +1,16 @@
 // What collectives take by themselves, as replays use it.
 #include "cli/collective_times.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cli/run_config.h"
+#include "sim/error.h"
 
 namespace weft {
 namespace {
+
+using testing::HasSubstr;
 
 ProgramOp all_reduce(std::int64_t bytes, GpuGroup group, std::uint32_t sequence) {
   ProgramOp op;
@@ -36,6 +40,25 @@ TEST(CollectiveTimes, AreOfEachDifferentOneAndOfABarrierOfItsGroup) {
   EXPECT_GT(large.barrier, Time(0));
   // 3/4 of it leave each GPU twice, by 12 links of 25 GB/s at most.
   EXPECT_GT(to_seconds(large.moving), 1.5 * (1 << 20) / 300e9);
+}
+
+TEST(CollectiveTimes, OfOneThatNeverEndsThereIsNone) {
+  const RunConfig config = read_run_config(Json{{"system", {{"base", "mi300x"}, {"gpu", {{"compute_units", 24}}}}},
+                                                {"gpus", 8},
+                                                {"workload", {{"collective", "all_reduce"}, {"bytes", 1024}}},
+                                                {"all_reduce", {{"algorithm", "direct"}, {"channels", 64}}}},
+                                           "test");
+  std::vector<Program> programs(8);
+  for (Program& program : programs) {
+    program.priorities = {0};
+    program.ops = {all_reduce(1 << 20, GpuGroup::first(8), 0)};
+  }
+  try {
+    static_cast<void>(collective_times(config, programs));
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("40 of the 64 thread blocks of collective all_reduce find no place"));
+  }
 }
 
 }  // namespace
