@@ -13,7 +13,7 @@ namespace weft {
 
 namespace {
 
-constexpr std::array<const char*, kSlotCount> kSlotNames{"issue", "tensor", "fp32", "fp64", "sfu"};
+constexpr std::array<const char*, kSlotCount> kSlotNames{"issue", "tensor", "fp32", "fp64", "sfu", "flags"};
 
 // What keeps a further block from a unit that holds `blocks`.
 const char* limit(const ComputeUnitSpec& unit, const BlockNeeds& needs, std::uint32_t blocks) {

@@ -157,7 +157,7 @@ struct PowerSpec {
   double idle_W = 0;  // whatever it does
   double unit_W = 0;  // of a unit that holds blocks, at GpuSpec::clock
   // Of all units' sub-partitions, kept busy without a gap at GpuSpec::clock, by Slot (phase.h).
-  std::array<double, 5> slots_W{};
+  std::array<double, 6> slots_W{};
   double l2_pJ_per_byte = 0;  // of the lines that reach it
   double hbm_pJ_per_byte = 0;
   double link_pJ_per_byte = 0;  // of what comes by links: both ends

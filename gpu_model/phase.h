@@ -32,7 +32,7 @@ struct LineStream {
   bool atomic = false;              // of the own L2: read, changed and written there
   std::uint8_t first_sectors = 15;  // of the first line, as a mask; all others are whole
   std::uint8_t last_sectors = 15;
-  std::uint8_t copies = 0;          // of a load by a cluster: lines of other blocks that come to its unit with each, too
+  std::uint8_t copies = 0;  // of a load by a cluster: lines of other blocks that come to its unit with each, too
   // Flags inside the data (NCCL's LL protocols). A store counts each of its lines at this flag of the GPU it goes to. A
   // load's round begins when this flag of its own GPU has counted `arrived_before` and the lines up to the round's end.
   std::uint32_t arrival_flag = kNoFlag;
@@ -49,9 +49,11 @@ struct LineStream {
 };
 
 // What a sub-partition of a compute unit can do at a time: issue an instruction, and one thing on each of its pipes.
-// Loads and stores go through one pipe of the unit, whose rate is that of its ports.
-enum class Slot : std::uint8_t { issue, tensor, fp32, fp64, sfu };
-inline constexpr std::size_t kSlotCount = 5;
+// Loads and stores go through one pipe of the unit, whose rate is that of its ports. Checking flags and packing words
+// (LL, LL128) is a chain of instructions that wait for each other: it limits what the collectives of a unit move, and
+// leaves its pipes to kernels beside them.
+enum class Slot : std::uint8_t { issue, tensor, fp32, fp64, sfu, flags };
+inline constexpr std::size_t kSlotCount = 6;
 
 struct FlagWait {
   std::uint32_t flag = 0;

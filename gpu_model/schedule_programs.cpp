@@ -201,7 +201,11 @@ class StepCursor final : public PhaseCursor {
     set_rounds(phase, protocol().lines_per_round, warps_);
     phase.compute = adding_time(place.adds_per_cycle, protocol().lines_per_round, terms);
     // Only what comes or goes has flags to check and words to pack.
-    if (step.receive_count + step.send_count > 0) phase.compute = std::max(phase.compute, instruction_time_);
+    if (step.receive_count + step.send_count > 0 && instruction_time_ > phase.compute) {
+      phase.beside[static_cast<std::size_t>(Slot::fp32)] = phase.compute;
+      phase.compute = instruction_time_;
+      phase.busiest = Slot::flags;
+    }
     if (step.hops_beyond > 0) {
       // The way to the parent, which nobody waits for, and those beyond it: the NIC has a piece when all of it is
       // written.

@@ -186,5 +186,19 @@ TEST(Mover, AKernelsEndDoesNotWaitForTheNic) {
   EXPECT_NEAR(forward(1) / forward(4), 1, 0.01);
 }
 
+// What a block of LL moves is limited by instructions that wait for each other: it is always at it, and yet a kernel's
+// blocks on its unit get the pipes.
+TEST(Mover, FlagsLeaveThePipesToKernels) {
+  constexpr const char* kStep = R"({{"system": {{"base": "dgx-a100", "gpu": {{"compute_units": 24}}}}, "gpus": 4,
+    "workload": {{"model": "attention", "sequence": 256, "hidden": 512, "heads": 4}},
+    "scheme": {{"name": "data_parallel", "bucket_MiB": 1}},
+    "all_reduce": {{"algorithm": "double_binary_tree", "channels": 12, "protocol": "{}"}}}})";
+  for (const char* protocol : {"LL", "LL128"}) {
+    const Json result = run_one(fmt::format(kStep, protocol), "cycle");
+    EXPECT_GT(iteration(result, "backward_slowdown"), 1.05) << protocol;
+    EXPECT_LT(iteration(result, "backward_slowdown"), 1.4) << protocol;
+  }
+}
+
 }  // namespace
 }  // namespace weft
