@@ -71,7 +71,8 @@ std::map<CollectiveSignature, Time> times_by_themselves(const RunConfig& config,
       const OpTimes& t = machine.gpu(gpu).times()[op.value];
       if (t.end < 0) {
         throw InputError(fmt::format("{}: expected that it ends by itself, got a deadlock: {}",
-                                     programs[gpu].ops[op.value].name, why_at_a_standstill(machine, programs)));
+                                     programs[gpu].ops[op.value].name,
+                                     why_at_a_standstill(machine, programs, scripts.collectives())));
       }
       last_start = std::max(last_start, machine.gpu(gpu).clock().to_time(t.start));
       end = std::max(end, machine.gpu(gpu).clock().to_time(t.end));

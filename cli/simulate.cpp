@@ -118,23 +118,26 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
     AlonePasses alone;
     alone.passes.resize(distinct_kernels(programs).size());
     std::string detail = config.fidelity == Fidelity::cycle ? "cycle" : why_not_sampled(config, programs);
-    if (!detail.empty() && samples_ranks_apart(config)) {
-      simulate_ranks_apart(config, programs, scripts, progress, result);
-      finish(started, progress, result);
-      return result;
-    }
-    const bool calibrated = is_calibrated(programs.front());
-    if (calibrated || !detail.empty()) fit_kernels(config, programs, progress, alone, result);
-    if (detail.empty()) {
-      try {
+    bool fitted = false;
+    const auto fit_once = [&] {
+      if (!std::exchange(fitted, true)) fit_kernels(config, programs, progress, alone, result);
+    };
+    try {
+      if (detail.empty()) {
+        if (is_calibrated(programs.front())) fit_once();
         simulate_sampled(config, programs, scripts, alone.of(0).fits, progress, result);
         finish(started, progress, result);
         return result;
-      } catch (const Standstill& standstill) {
-        detail = standstill.what();
       }
-      if (!calibrated) fit_kernels(config, programs, progress, alone, result);
+      if (samples_ranks_apart(config)) {
+        simulate_ranks_apart(config, programs, scripts, progress, result);
+        finish(started, progress, result);
+        return result;
+      }
+    } catch (const Standstill& standstill) {
+      detail = standstill.what();
     }
+    fit_once();
     if (config.fidelity == Fidelity::sampled) {
       result.notes.push_back(fmt::format("Simulated in detail although asked for samples: {}.", detail));
     }
@@ -158,7 +161,7 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
     });
     if (!finished) {
       result.status = "deadlock";
-      if (const std::string why = why_at_a_standstill(machine, programs); !why.empty())
+      if (const std::string why = why_at_a_standstill(machine, programs, scripts.collectives()); !why.empty())
         result.notes.push_back("Deadlock: " + why + ".");
     }
     gather(config, programs, alone, scripts, machine, result);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/machine.h"
+#include "cli/scripts.h"
 
 namespace weft {
 
@@ -15,8 +16,10 @@ class Standstill : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Why, of a machine that did not come to the end of its programs: packets that wait for each other, or blocks of a
-// collective without a place on a compute unit, for which those that have one wait. Empty: neither.
-[[nodiscard]] std::string why_at_a_standstill(const Machine& machine, const std::vector<Program>& programs);
+// Why, of a machine that did not come to the end of its programs: packets that wait for each other, blocks of a
+// collective without a place on a compute unit, for which those that have one wait, or a collective that not all of its
+// GPUs come to. Empty: none of these.
+[[nodiscard]] std::string why_at_a_standstill(const Machine& machine, const std::vector<Program>& programs,
+                                              const std::vector<Scripts::Collective>& collectives);
 
 }  // namespace weft

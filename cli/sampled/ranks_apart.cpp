@@ -12,6 +12,7 @@
 #include "cli/demands_file.h"
 #include "cli/gather.h"
 #include "cli/machine.h"
+#include "cli/standstill.h"
 #include "gpu_model/alone.h"
 #include "sim/error.h"
 #include "traces/intervals.h"
@@ -166,7 +167,8 @@ class RanksApart {
                                          stand_in_scripts_->aggregation_groups(), config_.seed);
     machine_->run_until_asleep(config_.threads);
     for (std::size_t g = 0; g < machine_->gpus(); ++g) {
-      if (!machine_->gpu(g).done()) throw InternalError("ranks that wait for each other for good");
+      if (machine_->gpu(g).done()) continue;
+      throw Standstill(why_at_a_standstill(*machine_, programs_, stand_in_scripts_->collectives()));
     }
   }
 
@@ -253,8 +255,14 @@ class RanksApart {
 void simulate_ranks_apart(const RunConfig& config, std::vector<Program>& programs, const Scripts& scripts,
                           const std::function<void(double, const std::string&)>& progress, RunResult& result) {
   if (progress) progress(0.2, "collectives by themselves");
+  const std::vector<Program> untouched = programs;  // which share their operations with them until one changes
   RanksApart apart(config, programs, scripts, result);
-  apart.tell(apart.run(kMostRuns, progress));
+  try {
+    apart.tell(apart.run(kMostRuns, progress));
+  } catch (const Standstill&) {
+    programs = untouched;
+    throw;
+  }
 }
 
 std::vector<Time> longer_beside_kernels(const RunConfig& config, std::vector<Program>& programs,

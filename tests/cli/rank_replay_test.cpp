@@ -148,5 +148,29 @@ TEST(RankReplayEndToEnd, SampledSimulatesInDetailWhatMeets) {
   EXPECT_EQ(read_file(folder.path() / "again" / "kernels.csv"), read_file(folder.path() / "sampled" / "kernels.csv"));
 }
 
+// Of two communicators, in different orders on one stream.
+TEST(RankReplayEndToEnd, RanksThatWaitForEachOtherAreTold) {
+  const TemporaryFolder folder;
+  Trace trace = two_ranks();
+  for (TraceRank& rank : trace.ranks) {
+    TraceOp norms = rank.ops.back();
+    norms.collective->group_name = "norms";
+    norms.name = "norms";
+    norms.start += microseconds(40);
+    if (rank.rank == 1) std::swap(norms.start, rank.ops.back().start);
+    if (rank.rank == 1) std::swap(norms, rank.ops.back());
+    rank.ops.push_back(norms);
+  }
+  write_trace(trace, folder.path() / "t.json");
+  folder.write("e.json", kRun);
+  for (const std::string fidelity : {"cycle", "sampled"}) {
+    const Ran ran = weft("run e.json -o out --json --fidelity " + fidelity, folder);
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    EXPECT_THAT(ran.output, HasSubstr("\"status\": \"deadlock\""));
+    EXPECT_THAT(ran.output, HasSubstr("Deadlock: GPU 0 waits in collective"));
+    EXPECT_THAT(ran.output, HasSubstr("for GPU 1, which waits in collective norms"));
+  }
+}
+
 }  // namespace
 }  // namespace weft
