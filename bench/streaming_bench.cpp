@@ -3,8 +3,8 @@
 
 #include <systemc>
 
-#include "cli/machine.h"
-#include "cli/system_of.h"
+#include "cli/config/system_of.h"
+#include "cli/run/machine.h"
 
 namespace weft {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <systemc>
 
-#include "cli/app.h"
+#include "cli/commands/app.h"
 
 int sc_main(int argc, char* argv[]) { return weft::run_app(argc, argv); }
 

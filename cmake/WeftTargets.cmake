@@ -21,10 +21,10 @@ if(WEFT_SANITIZE)
   target_link_options(weft_options INTERFACE $<${sanitized}:-fsanitize=${WEFT_SANITIZE}>)
 endif()
 
-# weft_library(name PUBLIC deps... PRIVATE deps...): all .cpp files of the current folder.
+# weft_library(name PUBLIC deps... PRIVATE deps...): all .cpp files of the current folder and of those in it.
 function(weft_library name)
   cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp)
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   if(NOT sources)
     add_library(weft_${name} INTERFACE)

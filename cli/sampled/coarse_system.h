@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
+#include "cli/config/system_config.h"
 #include "cli/sampled/regime.h"
-#include "cli/system_config.h"
 #include "network/topology.h"
 
 namespace weft {

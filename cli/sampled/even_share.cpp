@@ -8,9 +8,9 @@
 #include <memory>
 #include <set>
 
+#include "cli/run/scripts.h"
 #include "cli/sampled/fullest_block.h"
 #include "cli/sampled/node_symmetry.h"
-#include "cli/scripts.h"
 #include "gpu_model/folded_programs.h"
 #include "network/binary_tree.h"
 #include "network/collective_algorithm.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/system_config.h"
+#include "cli/config/system_config.h"
 #include "gpu_model/collective_kernel.h"
 #include "gpu_model/rank_symmetry.h"
 

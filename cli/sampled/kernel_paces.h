@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "cli/machine.h"
+#include "cli/run/machine.h"
 #include "cli/sampled/pace_beside.h"
 #include "gpu_model/kernel_signature.h"
 

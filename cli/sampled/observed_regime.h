@@ -1,7 +1,7 @@
 // What a machine did in a stretch, as a regime remembers it.
 #pragma once
 
-#include "cli/machine.h"
+#include "cli/run/machine.h"
 #include "cli/sampled/regime.h"
 
 namespace weft {

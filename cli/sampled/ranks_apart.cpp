@@ -8,11 +8,11 @@
 #include <optional>
 #include <span>
 
-#include "cli/collective_times.h"
-#include "cli/demands_file.h"
-#include "cli/gather.h"
-#include "cli/machine.h"
-#include "cli/standstill.h"
+#include "cli/run/collective_times.h"
+#include "cli/run/demands_file.h"
+#include "cli/run/gather.h"
+#include "cli/run/machine.h"
+#include "cli/run/standstill.h"
 #include "gpu_model/alone.h"
 #include "sim/error.h"
 #include "traces/intervals.h"

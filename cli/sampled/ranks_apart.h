@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/result.h"
-#include "cli/scripts.h"
+#include "cli/run/result.h"
+#include "cli/run/scripts.h"
 
 namespace weft {
 

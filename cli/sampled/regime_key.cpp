@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cli/config_paths.h"
+#include "cli/config/config_paths.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/regime.h"
 #include "gpu_model/kernel_signature.h"

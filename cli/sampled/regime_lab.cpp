@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/run/standstill.h"
 #include "cli/sampled/coarse_system.h"
 #include "cli/sampled/kernel_paces.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/observed_regime.h"
 #include "cli/sampled/repeated_steps.h"
 #include "cli/sampled/steady_collectives.h"
-#include "cli/standstill.h"
 #include "gpu_model/kernel_signature.h"
 
 namespace weft {

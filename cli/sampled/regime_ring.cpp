@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/run/standstill.h"
 #include "cli/sampled/kernel_paces.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/network_loads.h"
@@ -10,7 +11,6 @@
 #include "cli/sampled/regime_lab.h"
 #include "cli/sampled/repeated_steps.h"
 #include "cli/sampled/steady_collectives.h"
-#include "cli/standstill.h"
 
 namespace weft {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/machine.h"
-#include "cli/scripts.h"
+#include "cli/run/machine.h"
+#include "cli/run/scripts.h"
 
 namespace weft {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/counters.h"
-#include "cli/gather.h"
-#include "cli/iteration_times.h"
+#include "cli/run/counters.h"
+#include "cli/run/gather.h"
+#include "cli/run/iteration_times.h"
 #include "network/network.h"
 #include "traces/intervals.h"
 

@@ -1,9 +1,9 @@
 // From sampled timelines to a result.
 #pragma once
 
-#include "cli/result.h"
+#include "cli/run/result.h"
+#include "cli/run/scripts.h"
 #include "cli/sampled/sampled_timeline.h"
-#include "cli/scripts.h"
 #include "gpu_model/alone.h"
 
 namespace weft {

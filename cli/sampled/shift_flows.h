@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "cli/machine.h"
+#include "cli/run/machine.h"
 #include "cli/sampled/regime.h"
 
 namespace weft {

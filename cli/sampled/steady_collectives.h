@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cli/machine.h"
+#include "cli/run/machine.h"
 #include "cli/sampled/steady_steps.h"
 #include "gpu_model/collective_pace.h"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cli/machine.h"
+#include "cli/run/machine.h"
 
 namespace weft {
 

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cli/machine.h"
+#include "cli/run/machine.h"
 #include "cli/sampled/steady_kernels.h"
 #include "cli/sampled/steady_turns.h"
 

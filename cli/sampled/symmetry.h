@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/machine.h"
-#include "cli/scripts.h"
+#include "cli/run/machine.h"
+#include "cli/run/scripts.h"
 #include "gpu_model/rank_symmetry.h"
 
 namespace weft {

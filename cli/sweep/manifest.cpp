@@ -5,7 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "cli/config_paths.h"
+#include "cli/config/config_paths.h"
 #include "sim/error.h"
 
 namespace weft {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <string_view>
 
-#include "cli/report_figures.h"
+#include "cli/report/report_figures.h"
 
 namespace weft {
 

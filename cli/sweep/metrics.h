@@ -10,7 +10,7 @@
 namespace weft {
 
 // The columns that every table has, with units in their names. Paths lead through result.json, or through "figures",
-// what reports derive from it (cli/report_figures.h).
+// what reports derive from it (cli/report/report_figures.h).
 [[nodiscard]] const std::vector<SweepMetric>& headline_metrics();
 
 // Why a sweep file may not ask for `path` ("expected ..., got ..."), or nothing.

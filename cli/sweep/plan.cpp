@@ -8,9 +8,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
+#include "cli/config/workload_check.h"
 #include "cli/sweep/condition.h"
-#include "cli/workload_check.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "sim/hash.h"

@@ -9,7 +9,7 @@
 #include <map>
 #include <utility>
 
-#include "cli/terminal.h"
+#include "cli/output/terminal.h"
 #include "sim/error.h"
 
 namespace weft {

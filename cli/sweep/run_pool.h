@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/child_processes.h"
+#include "cli/sweep/child_processes.h"
 #include "cli/sweep/run_store.h"
 
 namespace weft {

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/child_processes.h"
+#include "cli/sweep/child_processes.h"
 #include "cli/sweep/claim.h"
 #include "cli/sweep/manifest.h"
 

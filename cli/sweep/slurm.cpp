@@ -17,7 +17,7 @@
 #include <system_error>
 #include <thread>
 
-#include "cli/result_json.h"
+#include "cli/output/result_json.h"
 #include "sim/atomic_file.h"
 #include "sim/config_file.h"
 #include "sim/error.h"

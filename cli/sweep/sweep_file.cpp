@@ -7,9 +7,9 @@
 #include <set>
 #include <utility>
 
+#include "cli/config/system_of.h"
 #include "cli/sweep/metrics.h"
 #include "cli/sweep/table.h"
-#include "cli/system_of.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 

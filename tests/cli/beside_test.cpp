@@ -1,9 +1,9 @@
 // "beside": blocks that stand on the GPUs next to the workload, from the configuration to the result.
-#include "cli/beside.h"
+#include "cli/run/beside.h"
 
 #include <gmock/gmock.h>
 
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
 #include "sim/atomic_file.h"
 #include "sim/error.h"
 #include "tests/cli/run_weft.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/programs.h"
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
+#include "cli/run/programs.h"
 #include "sim/json_reader.h"
 #include "tests/cli/run_weft.h"
 #include "tests/sim/temporary_folder.h"

@@ -1,5 +1,5 @@
 // What a collective costs while it waits, and while it moves.
-#include "cli/collective_phases.h"
+#include "cli/run/collective_phases.h"
 
 #include <gtest/gtest.h>
 

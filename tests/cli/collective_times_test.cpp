@@ -1,10 +1,10 @@
 // What collectives take by themselves, as replays use it.
-#include "cli/collective_times.h"
+#include "cli/run/collective_times.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
 #include "sim/error.h"
 
 namespace weft {

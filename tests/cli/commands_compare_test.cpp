@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/compare_cases.h"
-#include "cli/staged_directory.h"
+#include "cli/commands/compare_cases.h"
+#include "cli/output/staged_directory.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "tests/sim/temporary_folder.h"

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "cli/programs.h"
-#include "cli/run_config.h"
-#include "cli/system_of.h"
+#include "cli/config/run_config.h"
+#include "cli/config/system_of.h"
+#include "cli/run/programs.h"
 #include "gpu_model/kernels_in_a_row.h"
 
 namespace weft {

@@ -3,9 +3,9 @@
 
 #include <functional>
 
-#include "cli/run_config.h"
-#include "cli/system_json.h"
-#include "cli/system_of.h"
+#include "cli/config/run_config.h"
+#include "cli/config/system_json.h"
+#include "cli/config/system_of.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "sim/hash.h"

@@ -1,5 +1,5 @@
 // Counters over time: they sum to what the run counted, and stay below what the hardware has.
-#include "cli/counters.h"
+#include "cli/run/counters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <numeric>
 
-#include "cli/simulate.h"
+#include "cli/run/simulate.h"
 #include "sim/time_bins.h"
 #include "tests/cli/ran_machine.h"
 

@@ -1,14 +1,14 @@
 // Files of fitted demands: what they hold, what they refuse, and that a run with one is the run that calibrates.
-#include "cli/demands_file.h"
+#include "cli/run/demands_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "cli/calibration_report.h"
-#include "cli/programs.h"
-#include "cli/run_config.h"
+#include "cli/commands/calibration_report.h"
+#include "cli/config/run_config.h"
+#include "cli/run/programs.h"
 #include "gpu_model/alone.h"
 #include "sim/config_file.h"
 #include "sim/error.h"

@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "cli/chrome_trace.h"
-#include "cli/timeline.h"
+#include "cli/output/chrome_trace.h"
+#include "cli/output/timeline.h"
 #include "sim/error.h"
 #include "tests/cli/run_weft.h"
 #include "tests/cli/sample_result.h"

@@ -1,4 +1,4 @@
-#include "cli/figure.h"
+#include "cli/report/figure.h"
 
 #include <gmock/gmock.h>
 
@@ -6,10 +6,10 @@
 #include <cstdlib>
 #include <limits>
 
-#include "cli/axis_scale.h"
-#include "cli/report_pictures.h"
-#include "cli/report_sweep.h"
-#include "cli/result_writer.h"
+#include "cli/output/result_writer.h"
+#include "cli/report/axis_scale.h"
+#include "cli/report/report_pictures.h"
+#include "cli/report/report_sweep.h"
 #include "sim/error.h"
 #include "tests/cli/run_weft.h"
 #include "tests/cli/sample_result.h"

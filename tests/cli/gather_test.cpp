@@ -1,13 +1,13 @@
 // What a run found: causes that sum, rows of collectives.
-#include "cli/gather.h"
+#include "cli/run/gather.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
 
-#include "cli/run_config.h"
-#include "cli/simulate.h"
+#include "cli/config/run_config.h"
+#include "cli/run/simulate.h"
 
 namespace weft {
 namespace {

@@ -5,12 +5,12 @@
 
 #include <memory>
 
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
+#include "cli/config/system_of.h"
+#include "cli/run/scripts.h"
 #include "cli/sampled/observed_regime.h"
 #include "cli/sampled/regime_lab.h"
 #include "cli/sampled/shift_flows.h"
-#include "cli/scripts.h"
-#include "cli/system_of.h"
 #include "sim/error.h"
 #include "workloads/address_plan.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/regime_lab.h"
 

@@ -10,11 +10,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "cli/gather.h"
-#include "cli/machine.h"
-#include "cli/programs.h"
-#include "cli/run_config.h"
-#include "cli/scripts.h"
+#include "cli/config/run_config.h"
+#include "cli/run/gather.h"
+#include "cli/run/machine.h"
+#include "cli/run/programs.h"
+#include "cli/run/scripts.h"
 #include "sim/error.h"
 
 namespace weft::testing {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "cli/system_of.h"
+#include "cli/config/system_of.h"
 #include "gpu_model/kernels_in_a_row.h"
 
 namespace weft {

@@ -1,7 +1,7 @@
 // What a kernel feels beside a collective, by who moves it.
 #include <fmt/format.h>
 
-#include "cli/gather.h"
+#include "cli/run/gather.h"
 #include "tests/cli/both_fidelities.h"
 #include "tests/cli/measured_mover.h"
 

@@ -1,14 +1,14 @@
 // The network part of a configuration: topologies with their parameters, link presets, errors with their place.
-#include "cli/network_json.h"
+#include "cli/config/network_json.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
-#include "cli/run_config.h"
-#include "cli/system_json.h"
-#include "cli/system_of.h"
+#include "cli/config/run_config.h"
+#include "cli/config/system_json.h"
+#include "cli/config/system_of.h"
 #include "sim/error.h"
 
 namespace weft {

@@ -1,7 +1,7 @@
 // "gpu.power", from the configuration to the result.
 #include <gmock/gmock.h>
 
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
 #include "sim/atomic_file.h"
 #include "sim/error.h"
 #include "tests/cli/run_weft.h"

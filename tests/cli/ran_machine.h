@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "cli/machine.h"
-#include "cli/programs.h"
-#include "cli/run_config.h"
-#include "cli/scripts.h"
-#include "cli/system_of.h"
+#include "cli/config/run_config.h"
+#include "cli/config/system_of.h"
+#include "cli/run/machine.h"
+#include "cli/run/programs.h"
+#include "cli/run/scripts.h"
 
 namespace weft {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "cli/kernels_csv_reader.h"
+#include "cli/output/kernels_csv_reader.h"
 #include "tests/cli/run_weft.h"
 #include "tests/cli/small_trace.h"
 #include "tests/sim/temporary_folder.h"

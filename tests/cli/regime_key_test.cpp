@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
 
 namespace weft {
 namespace {

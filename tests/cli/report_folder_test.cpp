@@ -1,11 +1,11 @@
-#include "cli/report_folder.h"
+#include "cli/report/report_folder.h"
 
 #include <gmock/gmock.h>
 
-#include "cli/counters_csv.h"
-#include "cli/report_sweep.h"
-#include "cli/result_json.h"
-#include "cli/result_writer.h"
+#include "cli/output/counters_csv.h"
+#include "cli/output/result_json.h"
+#include "cli/output/result_writer.h"
+#include "cli/report/report_sweep.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "tests/cli/run_weft.h"

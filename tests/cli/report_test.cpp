@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
 
-#include "cli/report_assets.h"
-#include "cli/report_data.h"
-#include "cli/report_html.h"
-#include "cli/result_json.h"
+#include "cli/output/result_json.h"
+#include "cli/report/report_assets.h"
+#include "cli/report/report_data.h"
+#include "cli/report/report_html.h"
 #include "sim/error.h"
 #include "tests/cli/sample_result.h"
 

@@ -1,4 +1,4 @@
-#include "cli/result_json.h"
+#include "cli/output/result_json.h"
 
 #include <gmock/gmock.h>
 

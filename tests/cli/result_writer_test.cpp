@@ -1,4 +1,4 @@
-#include "cli/result_writer.h"
+#include "cli/output/result_writer.h"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <set>
 #include <sstream>
 
-#include "cli/kernels_csv.h"
-#include "cli/result_json.h"
+#include "cli/output/kernels_csv.h"
+#include "cli/output/result_json.h"
 #include "sim/atomic_file.h"
 #include "sim/error.h"
 #include "tests/cli/sample_result.h"

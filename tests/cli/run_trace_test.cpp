@@ -1,5 +1,5 @@
 // Runs as traces, and the traces of traces/samples, which were made that way.
-#include "cli/run_trace.h"
+#include "cli/output/run_trace.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/programs.h"
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
+#include "cli/run/programs.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "tests/cli/run_weft.h"

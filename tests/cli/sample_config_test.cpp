@@ -1,11 +1,11 @@
 // Configurations in which GPUs share a sample: what they mean, and what is refused.
-#include "cli/sample_config.h"
+#include "cli/config/sample_config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/report_figures.h"
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
+#include "cli/report/report_figures.h"
 #include "sim/error.h"
 #include "tests/cli/run_weft.h"
 #include "workloads/memory_plan.h"

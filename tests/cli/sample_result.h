@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/result.h"
+#include "cli/run/result.h"
 
 namespace weft::testing {
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/run_config.h"
-#include "cli/scripts.h"
+#include "cli/config/run_config.h"
+#include "cli/run/scripts.h"
 #include "workloads/address_plan.h"
 
 namespace weft {

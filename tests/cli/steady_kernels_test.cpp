@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
+#include "cli/config/system_of.h"
+#include "cli/run/scripts.h"
 #include "cli/sampled/regime_lab.h"
-#include "cli/scripts.h"
-#include "cli/system_of.h"
 #include "workloads/address_plan.h"
 
 namespace weft {

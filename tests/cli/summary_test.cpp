@@ -1,12 +1,12 @@
-#include "cli/summary.h"
+#include "cli/commands/summary.h"
 
 #include <gmock/gmock.h>
 
 #include <sstream>
 
-#include "cli/report_figures.h"
-#include "cli/report_units.h"
-#include "cli/result_json.h"
+#include "cli/output/result_json.h"
+#include "cli/report/report_figures.h"
+#include "cli/report/report_units.h"
 #include "sim/error.h"
 #include "tests/cli/sample_result.h"
 

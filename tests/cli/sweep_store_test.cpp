@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/result_json.h"
+#include "cli/output/result_json.h"
 #include "cli/sweep/claim.h"
 #include "cli/sweep/metrics.h"
 #include "cli/sweep/run_store.h"

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/run_config.h"
-#include "cli/system_json.h"
-#include "cli/system_of.h"
+#include "cli/config/run_config.h"
+#include "cli/config/system_json.h"
+#include "cli/config/system_of.h"
 #include "network/tuner.h"
 #include "sim/config_file.h"
 

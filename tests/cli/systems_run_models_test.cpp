@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "cli/programs.h"
-#include "cli/run_config.h"
+#include "cli/config/run_config.h"
+#include "cli/run/programs.h"
 #include "gpu_model/kernel_program.h"
 #include "gpu_model/occupancy.h"
 #include "sim/config_file.h"

@@ -5,10 +5,10 @@
 #include <set>
 #include <tuple>
 
-#include "cli/run_config.h"
-#include "cli/simulate.h"
-#include "cli/timeline.h"
-#include "cli/timeline_tracks.h"
+#include "cli/config/run_config.h"
+#include "cli/output/timeline.h"
+#include "cli/output/timeline_tracks.h"
+#include "cli/run/simulate.h"
 #include "tests/cli/decoded_trace.h"
 #include "tests/cli/small_trace.h"
 #include "tests/sim/temporary_folder.h"

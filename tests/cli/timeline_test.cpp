@@ -1,11 +1,11 @@
-#include "cli/timeline.h"
+#include "cli/output/timeline.h"
 
 #include <gmock/gmock.h>
 
 #include <map>
 #include <set>
 
-#include "cli/timeline_tracks.h"
+#include "cli/output/timeline_tracks.h"
 #include "tests/cli/decoded_trace.h"
 #include "tests/cli/sample_result.h"
 

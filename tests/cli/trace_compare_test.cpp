@@ -1,5 +1,5 @@
 // A replay against its trace: operations are joined by order, and kernels beside collectives compared.
-#include "cli/trace_compare.h"
+#include "cli/commands/trace_compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "cli/trace_timeline.h"
+#include "cli/output/trace_timeline.h"
 
 #include <gmock/gmock.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "cli/chrome_trace.h"
+#include "cli/output/chrome_trace.h"
 #include "sim/error.h"
 #include "sim/json_reader.h"
 #include "tests/cli/decoded_trace.h"

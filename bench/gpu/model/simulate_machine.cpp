@@ -7,7 +7,7 @@
 #include <random>
 
 #include "bench/gpu/model/simulate_cache.h"
-#include "cli/system_of.h"
+#include "cli/config/system_of.h"
 #include "gpu_model/kernels_in_a_row.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
