@@ -166,6 +166,7 @@ CalibrationSummary summarise(std::span<const Program> programs, const std::vecto
         continue;
       }
       ++out.calibrated;
+      if (op.measured_overlapped) ++out.overlapped;
       const double error = calibration_error(op, fits[p][i]);
       if (error > kCalibrationTolerance) ++out.missed;
       if (error > 2 * kCalibrationTolerance) ++out.missed_twice;

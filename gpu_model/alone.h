@@ -35,6 +35,7 @@ struct CalibrationSummary {
   std::uint32_t calibrated = 0;    // kernels with a known time alone
   std::uint32_t missed = 0;        // of these, those that stayed more than kCalibrationTolerance off
   std::uint32_t missed_twice = 0;  // and more than twice that
+  std::uint32_t overlapped = 0;    // and those of which that is a time beside communication
   std::uint32_t uncalibrated = 0;  // kernels without: the demand is used as it is
   std::string worst;               // the kernel that is most off; empty: none was fitted
   double worst_error = 0;

@@ -189,8 +189,9 @@ struct ProgramOp {
   // Of a kernel: what it writes at collective.send_address leaves as contributions to that collective's sums,
   // all_reduce or reduce_scatter, and it ends when those that this GPU gets have come.
   bool fused = false;
-  CopyDemand copy;      // kind == copy
-  Time measured_alone;  // from a trace: what calibration aims at; 0 when unknown
+  CopyDemand copy;                   // kind == copy
+  Time measured_alone;               // from a trace: what calibration aims at; 0 when unknown
+  bool measured_overlapped = false;  // that is of a launch that never ran alone: it has communication in it
 };
 
 enum class MemoryClass { parameters, gradients, optimizer, activations, communication, workspace };

@@ -70,8 +70,10 @@ std::vector<LaunchPosition> launch_positions(const TraceRank& rank) {
     std::vector<Time> alone;
     std::vector<Time> overlapped;
     std::vector<Time> gaps;
+    position.shortest = rank.ops[ops.front()].duration;
     for (const std::uint32_t i : ops) {
       const TraceOp& op = rank.ops[i];
+      position.shortest = std::min(position.shortest, op.duration);
       const Time beside = overlap({op.start, op.start + op.duration}, collectives);
       if (beside == Time()) {
         alone.push_back(op.duration);

@@ -20,6 +20,7 @@ namespace weft {
 struct LaunchPosition {
   std::vector<std::uint32_t> ops;  // indices into TraceRank::ops, by iteration
   std::optional<Time> alone;       // median duration of those without any collective beside them
+  Time shortest;                   // of all
   std::optional<Time> overlapped;  // median of those with a collective beside them for at least 90 % of their time
   // Median from the end of the operation before it on its stream to its start, of those that had been issued long
   // before, waited for nothing else, and had no collective beside them: what it costs to go on with it.

@@ -18,8 +18,12 @@ namespace {
 
 class GraphBuilder {
  public:
-  GraphBuilder(const Trace& trace, std::size_t rank_index)
-      : trace_(trace), rank_index_(rank_index), rank_(trace.ranks[rank_index]), tensors_(graph_.tensors) {}
+  GraphBuilder(const Trace& trace, std::size_t rank_index, bool fit_overlapped)
+      : trace_(trace),
+        rank_index_(rank_index),
+        rank_(trace.ranks[rank_index]),
+        fit_overlapped_(fit_overlapped),
+        tensors_(graph_.tensors) {}
 
   Graph build() {
     graph_.name = trace_.source;
@@ -32,6 +36,8 @@ class GraphBuilder {
     const std::vector<LaunchPosition> positions = launch_positions(rank_);
     alone_ = by_operation(positions, &LaunchPosition::alone);
     behind_ = by_operation(positions, &LaunchPosition::behind);
+    overlapped_.resize(rank_.ops.size());
+    if (fit_overlapped_) take_overlapped(positions);
     node_of_.resize(rank_.ops.size());
     find_lookups();
     for (std::uint32_t i = 0; i < rank_.ops.size(); ++i)
@@ -72,6 +78,16 @@ class GraphBuilder {
     return found;
   }
 
+  void take_overlapped(const std::vector<LaunchPosition>& positions) {
+    for (const LaunchPosition& position : positions) {
+      for (const std::uint32_t i : position.ops) {
+        if (alone_[i]) continue;
+        alone_[i] = position.shortest;
+        overlapped_[i] = true;
+      }
+    }
+  }
+
   void find_lookups() {
     for (const TraceOp& op : rank_.ops) {
       const auto lookup = op.launched_by ? embedding_lookup(*op.launched_by) : std::nullopt;
@@ -89,8 +105,8 @@ class GraphBuilder {
     node.phase = op.phase;
     node.iteration = *op.iteration;
     const Time start = rank_.iterations[*op.iteration].start;
-    node.recorded =
-        Recorded{op.stream, op.issued - start, op.start - start, op.duration, alone_[index], behind_[index]};
+    node.recorded = Recorded{op.stream,     op.issued - start,  op.start - start, op.duration,
+                             alone_[index], overlapped_[index], behind_[index]};
     for (const std::uint32_t wait : op.waits)
       if (node_of_[wait]) node.dependencies.push_back(*node_of_[wait]);
     switch (op.kind) {
@@ -190,9 +206,11 @@ class GraphBuilder {
   const Trace& trace_;
   std::size_t rank_index_;
   const TraceRank& rank_;
+  bool fit_overlapped_;
   Graph graph_;
   ReplayTensors tensors_;
   std::vector<std::optional<Time>> alone_, behind_;  // by op
+  std::vector<bool> overlapped_;                     // by op: alone_ is of the shortest one beside a collective
   std::vector<std::optional<OpId>> node_of_;         // by op
   std::vector<EmbeddingLookup> lookups_;
   std::map<std::uint32_t, std::optional<TensorId>> last_output_;  // by stream
@@ -200,18 +218,18 @@ class GraphBuilder {
 
 }  // namespace
 
-Graph graph_from_trace(const Trace& trace, std::size_t rank_index) {
+Graph graph_from_trace(const Trace& trace, std::size_t rank_index, bool fit_overlapped) {
   WEFT_CHECK(rank_index < trace.ranks.size(), "no such rank in the trace");
-  return GraphBuilder(trace, rank_index).build();
+  return GraphBuilder(trace, rank_index, fit_overlapped).build();
 }
 
-std::vector<Graph> graphs_from_trace(const Trace& trace) {
+std::vector<Graph> graphs_from_trace(const Trace& trace, bool fit_overlapped) {
   Time first = Time::max();
   for (const TraceRank& rank : trace.ranks)
     if (!rank.iterations.empty()) first = std::min(first, rank.iterations.front().start);
   std::vector<Graph> graphs;
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
-    Graph& graph = graphs.emplace_back(graph_from_trace(trace, r));
+    Graph& graph = graphs.emplace_back(graph_from_trace(trace, r, fit_overlapped));
     for (Time& start : graph.iteration_starts) start += trace.ranks[r].iterations.front().start - first;
   }
   return graphs;

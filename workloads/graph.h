@@ -86,6 +86,7 @@ struct Recorded {
   Time started;
   Time duration;
   std::optional<Time> alone;  // median duration at this launch position without a collective beside it
+  bool overlapped = false;    // `alone` is the shortest one there, of which each had a collective beside it
   // Median time there by which it starts after the operation before it on its stream, for which alone it waits.
   std::optional<Time> behind = std::nullopt;
 };
@@ -123,7 +124,7 @@ struct Graph {
   double tokens_per_iteration = 0;
   std::vector<Time> iteration_starts;  // recorded, from when the first rank started the first; empty when unknown
   std::uint32_t recorded_rank = 0;
-  std::uint32_t recorded_world = 0;  // ranks of the recorded run; 0: unknown or generated
+  std::uint32_t recorded_world = 0;           // ranks of the recorded run; 0: unknown or generated
   std::vector<std::uint32_t> urgent_streams;  // recorded ones of a higher priority than others, ascending
 };
 

@@ -125,6 +125,7 @@ class RankReplay {
       ProgramOp op = place(node, plan_);
       op.host_delay = delay;
       op.measured_alone = node.recorded->alone.value_or(Time(0));
+      op.measured_overlapped = node.recorded->overlapped;
       if (node.kind != NodeKind::host_wait) op.stream = streams_.at(node.recorded->stream);
       op.waits = waits_of(node, op, op_of, program);
       if (node.kind != NodeKind::host_wait && !begun[op.stream.value]) {

@@ -60,6 +60,7 @@ Json calibration_report(std::span<const Program> programs, const std::vector<std
   out["kernels"] = kernels;
   write_origins(all, out);
   out["calibrated"] = summary.calibrated;
+  out["fitted_to_overlapped_time"] = summary.overlapped;
   out["without_time_alone"] = summary.uncalibrated;
   out["off_by_1_percent"] = summary.missed;
   out["off_by_2_percent"] = summary.missed_twice;
@@ -102,7 +103,12 @@ std::string calibration_text(const Json& report) {
     out += fmt::format("; worst {}: {}", percent(report["worst_error"]),
                        report["worst_kernel"].get<std::string>().substr(0, 90));
   }
-  return out + "\n";
+  out += "\n";
+  if (const std::uint32_t overlapped = count(report, "fitted_to_overlapped_time"); overlapped > 0) {
+    out += fmt::format("{} of those never ran alone in the trace: that is their shortest time beside communication\n",
+                       overlapped);
+  }
+  return out;
 }
 
 }  // namespace weft

@@ -46,6 +46,7 @@ void workload_fields(Fields& f, TraceWorkload& trace) {
   f.maybe("rank", trace.rank, [](auto& at, const char* key, std::uint32_t& rank) { at.count(key, rank, 0, 1 << 24); });
   f.number("host_time_scale", trace.host_time_scale, 0, 1000, Presence::optional);
   f.flag("recorded_waits", trace.recorded_waits, Presence::optional);
+  f.flag("fit_overlapped", trace.fit_overlapped, Presence::optional);
   f.text("demands", trace.demands, Presence::optional);
 }
 

@@ -37,7 +37,8 @@ struct TraceWorkload {
   std::optional<std::uint32_t> rank;  // that every GPU replays; absent: each its own, or the only one there is
   double host_time_scale = 1;
   bool recorded_waits = true;
-  std::string demands;  // file of fitted demands; empty: calibrate in the run
+  bool fit_overlapped = true;  // kernels that never ran alone, to their shortest time beside communication
+  std::string demands;         // file of fitted demands; empty: calibrate in the run
 };
 struct ModelWorkload {
   std::string model;

@@ -64,7 +64,7 @@ void tell_urgent_streams(std::span<const Graph> graphs, std::vector<std::string>
 std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkload& workload, const RunConfig& config,
                                           ReplaySpec spec, std::vector<std::string>& notes, const Running* running) {
   const std::size_t chosen = chosen_rank(trace, workload);
-  Graph graph = graph_from_trace(trace, chosen);
+  Graph graph = graph_from_trace(trace, chosen, workload.fit_overlapped);
   cut_clusters(graph, config.system.gpu, notes);
   if (trace.world_size > 1 || config.gpus > 1) {
     notes.push_back(fmt::format("Every GPU replays rank {} of {}: what the ranks did differently is not in the result.",
@@ -101,7 +101,7 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
       config.high_priority};
   const bool each = replays_each_rank(trace, workload);
   const auto each_rank = [&] {
-    std::vector<Graph> graphs = graphs_from_trace(trace);
+    std::vector<Graph> graphs = graphs_from_trace(trace, workload.fit_overlapped);
     for (Graph& graph : graphs) cut_clusters(graph, config.system.gpu, notes);
     tell_urgent_streams(graphs, notes);
     return replay_ranks(graphs, spec);

@@ -148,6 +148,37 @@ TEST(RankReplayEndToEnd, SampledSimulatesInDetailWhatMeets) {
   EXPECT_EQ(read_file(folder.path() / "again" / "kernels.csv"), read_file(folder.path() / "sampled" / "kernels.csv"));
 }
 
+// Its name and grid tell little of how long it takes.
+TEST(RankReplayEndToEnd, AKernelThatNeverRanAloneTakesItsTimeBesideCommunication) {
+  const TemporaryFolder folder;
+  Trace trace = two_ranks();
+  for (TraceRank& rank : trace.ranks) {
+    rank.ops.back().waits.clear();
+    TraceOp beside = rank.ops.front();
+    beside.name = "of_unknown_kind";
+    beside.issued = rank.ops.back().issued;
+    beside.start = rank.ops.back().start;
+    beside.duration = microseconds(25);
+    rank.ops.push_back(beside);
+  }
+  write_trace(trace, folder.path() / "t.json");
+  folder.write("e.json", kRun);
+  const auto alone = [&](const std::string& set) {
+    const Ran ran = weft("run e.json -o out --json" + set, folder);
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    double sum = 0;
+    for (const OperationRecord& row : read_kernels_csv(folder.path() / "out" / "kernels.csv"))
+      if (row.name == "of_unknown_kind") sum += row.isolated_s.value();
+    return std::pair(sum / 2, ran.output);
+  };
+  const auto [fitted, told] = alone("");
+  EXPECT_NEAR(fitted, 25e-6, 0.5e-6);
+  EXPECT_THAT(told, HasSubstr("2 of those never ran alone in the trace"));
+  const auto [guessed, not_told] = alone(" --set workload.fit_overlapped=false");
+  EXPECT_LT(guessed, 10e-6);
+  EXPECT_THAT(not_told, Not(HasSubstr("never ran alone")));
+}
+
 // Of two communicators, in different orders on one stream.
 TEST(RankReplayEndToEnd, RanksThatWaitForEachOtherAreTold) {
   const TemporaryFolder folder;

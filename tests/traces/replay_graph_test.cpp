@@ -102,6 +102,19 @@ TEST(ReplayGraph, HasNoTimeAloneWhereAllWereOverlapped) {
   EXPECT_EQ(graph_from_trace(trace, 0).nodes[1].recorded->alone, std::nullopt);
 }
 
+TEST(ReplayGraph, TakesTheShortestWhereAllWereOverlappedIfAskedFor) {
+  Trace trace = two_iterations();
+  const Graph as_it_is = graph_from_trace(trace, 0, true);
+  EXPECT_EQ(as_it_is.nodes[1].recorded->alone, microseconds(30));  // it ran alone
+  EXPECT_FALSE(as_it_is.nodes[1].recorded->overlapped);
+  trace.ranks[0].ops[1].start = microseconds(125);
+  const Graph graph = graph_from_trace(trace, 0, true);
+  for (const std::size_t node : {0, 1}) {
+    EXPECT_EQ(graph.nodes[node].recorded->alone, microseconds(30));
+    EXPECT_TRUE(graph.nodes[node].recorded->overlapped);
+  }
+}
+
 TEST(ReplayGraph, KnowsTheBytesOfCollectives) {
   const Graph graph = graph_from_trace(two_iterations(), 0);
   EXPECT_EQ(graph.nodes[2].collective.bytes, Bytes(2000));
