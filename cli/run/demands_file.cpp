@@ -157,7 +157,7 @@ std::vector<std::vector<DemandFit>> read_demands(const std::filesystem::path& fi
       reader.fail(
           "guess_sha256",
           fmt::format("expected the demands that weft {} guesses for iteration {} of program {}, got other ones "
-                      "(weft {}): calibrate again",
+                      "(weft {}): calibrate again, with the run's workload.fit_overlapped",
                       version(), i, p, reader.string_or("weft", "of unknown version")));
     }
   }

@@ -93,6 +93,16 @@ bool some_are_measured(const std::vector<Program>& programs) {
   });
 }
 
+std::size_t overlapped_kernels(std::span<const Program> programs) {
+  std::size_t count = 0;
+  for (const Program& program : programs) {
+    for (const ProgramOp& op : program.ops) {
+      if (op.kind == ProgramOpKind::kernel && op.measured_overlapped) ++count;
+    }
+  }
+  return count;
+}
+
 std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig& config,
                                  std::vector<std::string>& notes, const Running* running = nullptr) {
   const Trace trace = read_trace(workload.file);
@@ -116,6 +126,12 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
       some_are_measured(programs) ? "those of hardware counters, of the others guessed from name, grid and block"
                                   : "guessed from name, grid and block",
       trace.ranks.front().device.empty() ? "unknown" : trace.ranks.front().device));
+  if (const std::size_t kernels = overlapped_kernels({programs.data(), each ? programs.size() : 1}); kernels > 0) {
+    notes.push_back(fmt::format(
+        "{} kernels never ran alone in the trace: they are fitted to their shortest time there, beside communication "
+        "(workload.fit_overlapped).",
+        kernels));
+  }
   return programs;
 }
 

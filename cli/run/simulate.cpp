@@ -49,11 +49,6 @@ void note_calibration(const CalibrationSummary& summary, RunResult& result) {
       fmt::format("{} kernels calibrated to their time alone, {} of them more than {:.0f} % off; {} "
                   "kernels have no time alone in the trace and keep the guessed demand.",
                   summary.calibrated, summary.missed, kCalibrationTolerance * 100, summary.uncalibrated));
-  if (summary.overlapped == 0) return;
-  result.notes.push_back(
-      fmt::format("{} of those never ran alone in the trace: they are calibrated to their shortest time there, "
-                  "beside communication (workload.fit_overlapped).",
-                  summary.overlapped));
 }
 
 // The kernels of each pass alone, from a file of demands or by running them; then the demands of all programs are

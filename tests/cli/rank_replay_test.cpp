@@ -173,7 +173,8 @@ TEST(RankReplayEndToEnd, AKernelThatNeverRanAloneTakesItsTimeBesideCommunication
   };
   const auto [fitted, told] = alone("");
   EXPECT_NEAR(fitted, 25e-6, 0.5e-6);
-  EXPECT_THAT(told, HasSubstr("2 of those never ran alone in the trace"));
+  EXPECT_THAT(told, HasSubstr("2 kernels never ran alone in the trace"));
+  EXPECT_THAT(alone(" --fidelity sampled").second, HasSubstr("2 kernels never ran alone in the trace"));
   const auto [guessed, not_told] = alone(" --set workload.fit_overlapped=false");
   EXPECT_LT(guessed, 10e-6);
   EXPECT_THAT(not_told, Not(HasSubstr("never ran alone")));
