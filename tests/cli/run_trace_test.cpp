@@ -105,6 +105,28 @@ TEST(SampleTraces, AreSmallAndWhole) {
   }
 }
 
+// What ran is known here. Two kernels are beside communication whenever they run.
+TEST(TraceOfRun, ReplaysAtTheRunsOwnTime) {
+  const TemporaryFolder folder;
+  folder.write("run.json", R"({"system": "mi300x", "gpus": 2,
+                               "workload": {"model": "attention", "sequence": 512, "hidden": 512, "heads": 8}})");
+  const auto iteration = [&](const std::string& arguments) {
+    const Ran ran = weft("run --json " + arguments, folder);
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    return parse_json(ran.output, "result").at("iteration");
+  };
+  const Json ran = iteration("run.json -o ran");
+  ASSERT_EQ(weft("export trace ran -o t.json", folder).code, 0);
+  folder.write("replay.json", R"({"system": "mi300x", "gpus": 2, "workload": {"trace": "t.json"}})");
+  const double time = ran.at("time_s").get<double>();
+  const double exposed = ran.at("communication_exposed_s").get<double>();
+  for (const char* fidelity : {"cycle", "sampled"}) {
+    const Json replayed = iteration(std::string("replay.json --fidelity ") + fidelity);
+    EXPECT_NEAR(replayed.at("time_s").get<double>(), time, 0.02 * time) << fidelity;
+    EXPECT_NEAR(replayed.at("communication_exposed_s").get<double>(), exposed, 0.02 * time) << fidelity;
+  }
+}
+
 // With a rank that is late, so that each replays its own, and a sixteenth of the messages, so that it is quick: what is
 // not communication takes as long as it did.
 TEST(SampleTraces, ReplayAtTheirOwnTime) {
