@@ -16,7 +16,7 @@ std::string waits_for_a_gpu(const Machine& machine, const std::vector<Program>& 
     const OpTimes& times = machine.gpu(member.first).times()[member.second.value];
     return times.start >= 0 && times.end < 0;
   };
-  // The collective that a GPU is in and cannot end: the first in program order.
+  // By GPU, a collective that it is in and cannot end.
   std::map<std::uint32_t, std::string> in;
   for (const Scripts::Collective& collective : collectives) {
     for (const auto& member : collective.members) {

@@ -168,7 +168,8 @@ class RanksApart {
     machine_->run_until_asleep(config_.threads);
     for (std::size_t g = 0; g < machine_->gpus(); ++g) {
       if (machine_->gpu(g).done()) continue;
-      throw Standstill(why_at_a_standstill(*machine_, programs_, stand_in_scripts_->collectives()));
+      const std::string why = why_at_a_standstill(*machine_, programs_, stand_in_scripts_->collectives());
+      throw Standstill(why.empty() ? "ranks wait for each other for good" : why);
     }
   }
 
