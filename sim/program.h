@@ -93,7 +93,7 @@ struct KernelDemand {
   bool bulk_loads = false;
   double instructions = 0;  // of all warps, as counted; 0: as many as operations and lines need at least
   DemandOrigin origin = DemandOrigin::shapes;
-  // Fitted by calibration from the kernel's time alone, never from an overlapped time. Both neutral by default.
+  // Fitted by calibration to ProgramOp::measured_alone. Both neutral by default.
   double extra_cycles_per_block = 0;  // pipe cycles beyond the flops: instruction overhead, dependencies;
   bool extra_waits = false;           // in which no pipe is held: a block waits for itself
   double memory_scale = 1;            // on bytes, where the guess of the bytes was too high

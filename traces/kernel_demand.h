@@ -18,8 +18,8 @@
 
 namespace weft {
 
-// The kernel's duration without communication beside it, and the compute units of the GPU it was measured on. Never an
-// overlapped time.
+// The kernel's duration without communication beside it, and the compute units of the GPU it was measured on. Of one
+// that never ran alone the shortest beside it, where that is asked for (replay_graph.h).
 struct MeasuredAlone {
   Time duration;
   std::uint32_t compute_units = 0;
