@@ -35,7 +35,7 @@ const Regime* SampledTimeline::known_but_for_one_stream(const RegimeKeys::Stretc
 }
 
 const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle now) {
-  RegimeKeys::Stretch stretch(keys_, state);
+  RegimeKeys::Stretch stretch(keys_, state, apart_);
   const std::set<std::size_t>* lengths = nullptr;
   for (std::uint32_t i = state.first.value; i < program_->ops.size(); ++i) {
     if (had_ended(*program_, state, i)) continue;
@@ -52,8 +52,8 @@ const Regime* SampledTimeline::known_stretch(const HostState& state, SubCycle no
 }
 
 const Regime& SampledTimeline::simulated_stretch(const HostState& state, SubCycle now, bool by_itself) {
-  Regime regime = lab_->company(state, by_itself);
-  RegimeKeys::Stretch stretch(keys_, state);
+  Regime regime = lab_->company(state, by_itself, apart_);
+  RegimeKeys::Stretch stretch(keys_, state, apart_);
   const std::uint32_t first = state.first.value;
   const auto end = first + static_cast<std::uint32_t>(regime.operations.size());
   std::uint32_t open_from = 0;  // none is

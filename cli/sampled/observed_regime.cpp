@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cli/sampled/gpus_apart.h"
+
 namespace weft {
 
 namespace {
@@ -53,6 +55,14 @@ SubCycle mean_until_began(const Machine& machine, std::uint32_t op) {
   return all / static_cast<SubCycle>(machine.gpus());
 }
 
+// The first GPU may have gone on while others caught up.
+bool all_ended(const Machine& machine, std::uint32_t op) {
+  for (std::size_t g = 0; g < machine.gpus(); ++g) {
+    if (machine.gpu(g).times()[op].end < 0) return false;
+  }
+  return true;
+}
+
 // When the last GPU is through, and when they are in the mean, or the first one is.
 struct Ends {
   SubCycle last = 0, mean = 0;
@@ -98,12 +108,12 @@ SubCycle mean_duration(const Machine& machine, std::uint32_t op) {
 }
 
 Regime observed_regime(const Machine& machine, const Program& program, const HostState& from, std::uint32_t end,
-                       bool all_at_once, bool of_first) {
+                       Waits waits, bool of_first) {
   Regime regime;
   const Gpu& gpu = machine.gpu(0);
   for (std::uint32_t i = from.first.value; i < end; ++i) {
     const OpTimes& first = gpu.times()[i];
-    if (first.end < 0 || had_ended(program, from, i)) {
+    if (had_ended(program, from, i) || !all_ended(machine, i)) {
       regime.operations.push_back({.duration = -1, .ledger = {}});
       continue;
     }
@@ -111,17 +121,18 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
     const SubCycle mean = mean_duration(machine, i);
     const bool collective = program.ops[i].kind == ProgramOpKind::collective;
     const Ends ends = ends_of(machine, i, of_first);
-    if (!all_at_once && collective) {
+    if (waits == Waits::each_collective && collective) {
       op.duration = ends.last - first.start;
       op.early = op.duration - mean;
-    } else if (!all_at_once || !of_first) {
+    } else if (waits != Waits::at_the_end || !of_first) {
       op.duration = mean;
     }
-    if (all_at_once && collective) op.late = ends.last - ends.mean;
+    if (waits != Waits::each_collective && collective) op.late = ends.last - ends.mean;
     op.behind = std::min(op.duration, of_first ? first.began() - first.start : mean_until_began(machine, i));
     regime.operations.push_back(op);
   }
-  if (all_at_once) wait_for_others(machine, from.first.value, of_first, regime);
+  if (waits == Waits::at_the_end) wait_for_others(machine, from.first.value, of_first, regime);
+  if (waits == Waits::never) regime.apart = apart_after(machine, regime, from.first.value);
   const HbmBytes hbm = gpu.hbm_bytes();
   const GpuProgress& left_out = gpu.skipped();
   regime.hbm_read_bytes = hbm.read + left_out.hbm_read_bytes;

@@ -29,7 +29,7 @@ void visit_operation(Operation& o, Visit&& visit) {
 template <class Whole, class Visit>
 void visit_sums(Whole& r, Visit&& visit) {
   visit(r.hbm_read_bytes, r.hbm_write_bytes, r.hbm_communication_bytes, r.unit_seconds_compute,
-        r.unit_seconds_communication, r.gpus, r.uncertainty, r.second);
+        r.unit_seconds_communication, r.gpus, r.apart, r.uncertainty, r.second);
 }
 
 struct Writer {

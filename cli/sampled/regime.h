@@ -39,7 +39,9 @@ struct Regime {
   std::vector<Operation> operations;  // in the program's order, none left out; host waits have none of it
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_communication_bytes = 0;
   double unit_seconds_compute = 0, unit_seconds_communication = 0;
-  std::uint32_t gpus = 0;       // that were simulated
+  std::uint32_t gpus = 0;  // that were simulated
+  // By GPU, where each was: when it was through, after the mean of all. Empty: all were together.
+  std::vector<SubCycle> apart;
   std::vector<LinkLoad> links;  // in the machine's order
   std::vector<SwitchLoad> switches;
   SubCycle uncertainty = 0;  // of the stretch's length from what was left out of it, one standard deviation

@@ -224,13 +224,23 @@ std::string RegimeKeys::of_pace(OpId kernel, const std::string& collective) cons
   return sha256(text.bytes());
 }
 
-std::string RegimeKeys::of_long_collective(OpId op) {
+std::string RegimeKeys::of_long_collective(OpId op, const std::vector<SubCycle>& apart) {
   const ProgramOp& described = program_->ops[op.value];
   Text text;
   text.add(company_, described.start_delay.count(), program_->priorities[described.stream.value],
            described.collective.send_address == described.collective.receive_address);
   describe(described, communicates_, false, text);
+  for (const SubCycle own : apart) text.add(own);
   return sha256(text.bytes());
+}
+
+RegimeKeys::Stretch::Stretch(RegimeKeys& keys, const HostState& state, const std::vector<SubCycle>& apart)
+    : keys_(&keys), first_(state.first), hash_(keys.company_) {
+  if (apart.empty()) return;
+  Text text;
+  text.add(hash_);
+  for (const SubCycle own : apart) text.add(own);
+  hash_ = sha256(text.bytes());
 }
 
 void RegimeKeys::Stretch::add(OpId op, SubCycle arrival) {

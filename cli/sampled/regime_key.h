@@ -18,7 +18,8 @@ class RegimeKeys {
   // Of one kernel by itself.
   [[nodiscard]] std::string of_kernel(OpId op);
   // Of a collective by itself whose message is so long that it does not matter what the L2 holds.
-  [[nodiscard]] std::string of_long_collective(OpId op);
+  // `apart`: how far GPUs are apart before (Regime).
+  [[nodiscard]] std::string of_long_collective(OpId op, const std::vector<SubCycle>& apart = {});
 
   // Of a kernel beside collectives that move their data in such a way, wherever both are.
   [[nodiscard]] std::string of_pace(OpId kernel, const std::string& collective) const;
@@ -28,7 +29,7 @@ class RegimeKeys {
   // `open_from`: which of the operations from state.first on, from 1 on, is the first that has not ended; 0: all have.
   class Stretch {
    public:
-    Stretch(RegimeKeys& keys, const HostState& state) : keys_(&keys), first_(state.first), hash_(keys.company_) {}
+    Stretch(RegimeKeys& keys, const HostState& state, const std::vector<SubCycle>& apart = {});
     void add(OpId op, SubCycle arrival);
     [[nodiscard]] const std::string& name() const { return hash_; }  // of what was added
     [[nodiscard]] std::string before(OpId next, SubCycle arrival, std::uint32_t open_from = 0) const;

@@ -5,6 +5,7 @@
 
 #include "cli/run/standstill.h"
 #include "cli/sampled/coarse_system.h"
+#include "cli/sampled/gpus_apart.h"
 #include "cli/sampled/kernel_paces.h"
 #include "cli/sampled/l2_of_addresses.h"
 #include "cli/sampled/observed_regime.h"
@@ -62,7 +63,7 @@ bool RegimeLab::next_begins_apart(OpId op) {
   if (scripts_ == nullptr || !uneven_[op.value]) return false;
   if (next == ops.size() || ops[next].kind != ProgramOpKind::collective) return false;
   const FoldedMachine& folded = *at_grain(1).folded;
-  return !folded.why_not().empty() || folded.standing() > 1;
+  return folded.why_not().empty() ? folded.standing() > 1 : is_uneven_row(op.value);
 }
 
 std::uint32_t RegimeLab::standing() const { return grains_.empty() ? 0 : grains_.begin()->second.folded->standing(); }
@@ -121,12 +122,12 @@ std::unique_ptr<Machine> RegimeLab::quiet_machine(const HostState& state) {
   return std::make_unique<Machine>(config_->system, work);
 }
 
-std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& at, bool round_rings) {
+std::unique_ptr<Machine> RegimeLab::machine_from(const std::vector<HostState>& states, Grain& at, bool round_rings) {
   std::vector<GpuWork> work;
   if (at.folded->why_not().empty()) {
     for (std::uint32_t g = 0; g < at.folded->standing(); ++g) {
       work.push_back(at.folded->work(g));
-      work.back().from = &state;
+      work.back().from = &states.front();
       work.back().skip_waves = at.folded->standing() == 1;
       work.back().kernels_timed = round_rings && g > 0;
     }
@@ -134,7 +135,7 @@ std::unique_ptr<Machine> RegimeLab::machine_from(const HostState& state, Grain& 
   }
   for (std::size_t g = 0; g < programs_->size(); ++g) {
     work.push_back(at.each->work(g));
-    work.back().from = &state;
+    work.back().from = &states[states.size() > 1 ? g : 0];
   }
   return std::make_unique<Machine>(at.system, work, at.each->multicast_groups(), CarriedValues(),
                                    at.each->aggregation_groups(), config_->seed);
@@ -147,16 +148,20 @@ void RegimeLab::count(const Machine& machine) {
   for (const Machine::Link& link : machine.links()) packets_ += link.statistics->packets;
 }
 
-Regime RegimeLab::company(const HostState& state, bool by_itself) {
+Regime RegimeLab::company(const HostState& state, bool by_itself, const std::vector<SubCycle>& apart) {
   const bool round_rings = !by_itself && goes_round_rings();
   if (round_rings && grain_from(state.first.value) > 1) return long_ring(state, grain_from(state.first.value));
   std::uint32_t grain = 1;
   if (by_itself) grain = grain_of(state.first);
   if (!by_itself && is_uneven_row(state.first.value)) grain = grain_from(state.first.value);
-  const std::unique_ptr<Grain> by_fewer = by_itself ? folded_alone(state.first, grain) : nullptr;
+  const std::unique_ptr<Grain> by_fewer = by_itself && apart.empty() ? folded_alone(state.first, grain) : nullptr;
+  const std::vector<HostState> states = apart.empty() ? std::vector{state} : states_of(state, apart);
   const std::unique_ptr<Machine> machine =
       scripts_ == nullptr ? quiet_machine(state)
-                          : machine_from(state, by_fewer ? *by_fewer : at_grain(grain), round_rings);
+                          : machine_from(states, by_fewer ? *by_fewer : at_grain(grain), round_rings);
+  const bool one_by_one = scripts_ != nullptr && !by_fewer && !at_grain(grain).folded->why_not().empty();
+  // One by one, GPUs that are apart begin the next stretch so; but a row of collectives is one.
+  const bool waits_for_all = !one_by_one || is_uneven_row(state.first.value);
   const L2Cache before = l2_before(state.first);
   machine->set_l2(grain == 1 ? before : at_grain(before, 1, grain));
   SteadyCollectives steady(*machine);
@@ -172,13 +177,15 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
         sequence.look(now);
       },
       [&](const std::vector<std::uint32_t>& ended) {
-        const bool apart = !by_itself && ended_apart(*machine, program, uneven_, ended);
-        if (apart) sequence.begin();
-        return apart;
+        const bool to_wait = !by_itself && waits_for_all && ended_apart(*machine, program, uneven_, ended);
+        if (to_wait) sequence.begin();
+        return to_wait;
       });
   if (to == from) throw Standstill("a stretch of the program comes to a standstill");
+  Waits waits = one_by_one ? Waits::never : Waits::each_collective;
+  if (all_at_once) waits = Waits::at_the_end;
   Regime regime =
-      observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, all_at_once, round_rings);
+      observed_regime(*machine, program, state, by_itself ? state.first.value + 1 : to.end, waits, round_rings);
   regime.uncertainty =
       steady.uncertainty() + sequence.uncertainty() + std::llround(std::sqrt(machine->gpu(0).skip_variance()));
   if (grain > 1) tell_real_network(*machine, grain, regime);
@@ -192,8 +199,8 @@ Regime RegimeLab::company(const HostState& state, bool by_itself) {
   if (grain > 1) scatter = by_tree && few_stores ? kGrainScatterOfTrees : kGrainScatter;
   if (scripts_ != nullptr) {
     const FoldedMachine& folded = *(by_fewer ? *by_fewer : at_grain(grain)).folded;
-    const double apart = flows_meet() ? kMeetingScatter : kApartScatter;
-    scatter += folded.why_not().empty() ? folded.scatter(state.first.value, to.end) : apart;
+    const double of_each = flows_meet() ? kMeetingScatter : kApartScatter;
+    scatter += folded.why_not().empty() ? folded.scatter(state.first.value, to.end) : of_each;
   }
   SubCycle whole = last;  // the first GPU may be through before others
   for (const Regime::Operation& op : regime.operations) whole = std::max(whole, op.duration + op.late);

@@ -36,8 +36,8 @@ class RegimeLab {
   // With a second sample: nothing is left out, and nothing of the kernel before is under way.
   [[nodiscard]] Regime kernel_twice(OpId op);
   // From `state` to the next quiet moment of all GPUs; what GPU 0 did. `by_itself`: that is the end of its first
-  // operation, a collective.
-  [[nodiscard]] Regime company(const HostState& state, bool by_itself);
+  // operation, a collective. `apart`: how far they are before (Regime).
+  [[nodiscard]] Regime company(const HostState& state, bool by_itself, const std::vector<SubCycle>& apart = {});
   // A collective at once, with nothing beside it, on an L2 without its message.
   [[nodiscard]] Regime collective_by_itself(OpId op);
   // Of its message, on all GPUs that are simulated for it; and memory lines in one of the model, where it is by itself.
@@ -98,7 +98,8 @@ class RegimeLab {
   // For a collective by itself: by fewer GPUs than the whole program needs. None: not possible.
   [[nodiscard]] std::unique_ptr<Grain> folded_alone(OpId collective, std::uint32_t grain);
   [[nodiscard]] std::unique_ptr<Machine> quiet_machine(const HostState& state);
-  [[nodiscard]] std::unique_ptr<Machine> machine_from(const HostState& state, Grain& at, bool round_rings);
+  [[nodiscard]] std::unique_ptr<Machine> machine_from(const std::vector<HostState>& states, Grain& at,
+                                                      bool round_rings);
   // What a machine of such lines says of links, switches and HBM, as the real one would.
   void tell_real_network(const Machine& machine, std::uint32_t grain, Regime& regime) const;
   // regime_ring.cpp: where some GPUs stand for all, and programs go round rings. By themselves: kernels, kernels beside

@@ -183,7 +183,8 @@ Regime RegimeLab::long_ring(const HostState& state, std::uint32_t grain) {
       },
       [&](const std::vector<std::uint32_t>& ended) { return ended_apart(machine, program, uneven_, ended); });
   if (to == from) throw Standstill("a stretch of the program comes to a standstill");
-  Regime regime = observed_regime(machine, program, state, to.end, all_at_once, true);
+  Regime regime =
+      observed_regime(machine, program, state, to.end, all_at_once ? Waits::at_the_end : Waits::each_collective, true);
   tell_real_network(machine, grain, regime);
   add_timed(machine, paces, flows.timed(), state.first.value, grain, regime);
   count(machine);

@@ -63,6 +63,7 @@ void SampledTimeline::run(const std::function<void(double)>& progress) {
     }
   }
   learn_from_stretch();
+  end_ += last_of(apart_);
   WEFT_CHECK(frontend_.done(), "a program in samples comes to its end");
 }
 
@@ -196,11 +197,15 @@ void SampledTimeline::take_stretch(SubCycle now) {
   const bool by_itself = alone && first.kind == ProgramOpKind::collective && company_from(state.first, now) == kNever &&
                          !lab_->next_begins_apart(state.first);
   if (by_itself && first.collective.bytes.count() >= long_message_) {
-    const std::string key = keys_.of_long_collective(state.first);
+    apart_ = beginnings_.like(keys_.of_long_collective(state.first), apart_);
+    const std::string key = keys_.of_long_collective(state.first, apart_);
     const Regime* regime = memory_->find(key, 1);
-    apply(regime != nullptr ? *regime : memory_->add(key, lab_->company(state, true)), state.first.value, now);
+    apply(regime != nullptr ? *regime : memory_->add(key, lab_->company(state, true, apart_)), state.first.value, now);
     return;
   }
+  RegimeKeys::Stretch name(keys_, state);
+  name.add(state.first, arrival_of(state.first.value, now));
+  apart_ = beginnings_.like(name.name(), apart_);
   const Regime* regime = known_stretch(state, now);
   if (regime == nullptr && !by_itself && pace_stretch(state.first)) return;
   apply(regime != nullptr ? *regime : simulated_stretch(state, now, by_itself), state.first.value, now);
@@ -208,9 +213,11 @@ void SampledTimeline::take_stretch(SubCycle now) {
 
 void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle now) {
   SubCycle longest = 0;
+  if (regime.gpus > 0) apart_ = regime.apart;
   for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
     if (regime.operations[i].duration < 0) continue;  // not of this stretch
     done_[first + i] = regime.operations[i];
+    done_[first + i].late = std::max(done_[first + i].late, last_of(apart_));
     longest = std::max(longest, regime.operations[i].duration);
     if (program_->ops[first + i].kind != ProgramOpKind::host_wait) ++running_;
   }

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cli/sampled/gpus_apart.h"
 #include "cli/sampled/network_loads.h"
 #include "cli/sampled/paced_company.h"
 #include "cli/sampled/regime_key.h"
@@ -113,6 +114,8 @@ class SampledTimeline {
   std::vector<double> uncertain_;  // of all uses of each regime together: they are off by the same
   std::unordered_map<const Regime*, std::size_t> uncertain_at_;
   HbmOverTime hbm_;
+  std::vector<SubCycle> apart_;  // how far GPUs are by now (Regime)
+  KnownBeginnings beginnings_;
   SubCycle end_ = 0;
 };
 

@@ -10,7 +10,14 @@ namespace {
 // Blocks that are within this share of a wave of whole waves are those: blocks that began together stay together.
 constexpr double kNearWave = 0.1;
 
+// GPUs with the same kernel whose rates are closer to their mean leave out as many waves. A window of one wave may end
+// within a block's turn of it: twice a twentieth.
+constexpr double kSameRate = 0.05;
+
 double rounds_of_wave(const KernelWork& kernel) { return static_cast<double>(kernel.resident) * kernel.rounds; }
+std::uint64_t whole_waves_ahead(const KernelWork& kernel) {
+  return kernel.resident > 0 ? kernel.blocks_ahead / kernel.resident : 0;
+}
 }  // namespace
 
 bool SteadyKernels::mark(Mark& found) const {
@@ -53,7 +60,6 @@ double SteadyKernels::scatter(const Window& before, const Window& last) {
 
 double SteadyKernels::limit(const Window& window, bool waves) {
   going_.clear();
-  auto time = std::numeric_limits<double>::max();
   for (std::size_t i = 0; i < window.to->size(); ++i) {
     const Kernel& kernel = (*window.to)[i];
     Going going{kernel.gpu, kernel.at};
@@ -62,15 +68,38 @@ double SteadyKernels::limit(const Window& window, bool waves) {
     // Who gets all places that its blocks leave still has as many of them.
     const auto resident = static_cast<double>(kernel.at.resident);
     const bool keeps = std::abs(resident - static_cast<double>((*window.from)[i].at.resident)) <= kNearWave * resident;
-    const std::uint64_t whole =
-        waves && keeps && kernel.at.resident > 0 ? kernel.at.blocks_ahead / kernel.at.resident : 0;
-    going.in_waves = whole >= 2;
-    const double rounds = going.in_waves ? static_cast<double>(whole - 1) * rounds_of_wave(kernel.at)
-                                         : machine_->gpu(kernel.gpu).share_rounds(kernel.at.slot, 1) - kernel.at.turn;
-    time = std::min(time, rounds / going.rate);
+    going.in_waves = waves && keeps && whole_waves_ahead(kernel.at) >= 2;
     going_.push_back(going);
   }
+  level_waves();
+  auto time = std::numeric_limits<double>::max();
+  for (const Going& kernel : going_) {
+    const double rounds = kernel.in_waves
+                              ? static_cast<double>(whole_waves_ahead(kernel.at) - 1) * rounds_of_wave(kernel.at)
+                              : machine_->gpu(kernel.gpu).share_rounds(kernel.at.slot, 1) - kernel.at.turn;
+    time = std::min(time, rounds / kernel.rate);
+  }
   return time;
+}
+
+void SteadyKernels::level_waves() {
+  for (Going& first : going_) {
+    if (first.gpu != 0 || !first.in_waves) continue;
+    const auto is_same = [&](const Going& other) {
+      return other.in_waves && other.at.sequence == first.at.sequence && other.at.resident == first.at.resident;
+    };
+    double sum = 0;
+    std::size_t count = 0;
+    for (const Going& other : going_) {
+      if (!is_same(other)) continue;
+      sum += other.rate;
+      ++count;
+    }
+    const double mean = sum / static_cast<double>(count);
+    for (Going& other : going_) {
+      if (is_same(other) && std::abs(other.rate - mean) <= kSameRate * mean) other.rate = mean;
+    }
+  }
 }
 
 double SteadyKernels::longest_wave() const {

@@ -47,6 +47,8 @@ class SteadyKernels {
     double rate = 0;  // rounds in a second
     bool in_waves = false;
   };
+  // Of the same kernel on several GPUs.
+  void level_waves();
   [[nodiscard]] static double blocks_of(const Going& kernel, double seconds);
 
   Machine* machine_;

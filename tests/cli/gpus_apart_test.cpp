@@ -1,0 +1,121 @@
+// GPUs that are simulated one by one and drift apart.
+#include "cli/sampled/gpus_apart.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/config/system_of.h"
+#include "cli/run/scripts.h"
+#include "cli/sampled/regime_lab.h"
+#include "tests/cli/both_fidelities.h"
+#include "workloads/address_plan.h"
+
+namespace weft {
+namespace {
+
+using testing::ElementsAre;
+
+using Apart = std::vector<SubCycle>;
+
+TEST(GpusApart, WhoIsLateBeginsLateButHostsGoOnTogether) {
+  const HostState state{OpId{3}, 5, {0, 70}, 100, 0};
+  const std::vector<HostState> states = states_of(state, {-20, 80, -60});
+  ASSERT_EQ(states.size(), 3U);
+  EXPECT_THAT(states[0].arrivals, ElementsAre(40, 130));
+  EXPECT_THAT(states[1].arrivals, ElementsAre(140, 140));
+  EXPECT_THAT(states[2].arrivals, ElementsAre(0, 130));
+  EXPECT_EQ(states[0].next_step, 160);
+  EXPECT_EQ(states[1].next_step, 160);
+  EXPECT_EQ(states[0].first, state.first);
+}
+
+TEST(GpusApart, FewBeginningsOfAStretchAreSimulated) {
+  const SubCycle us = cycles(std::int64_t{1500});
+  KnownBeginnings known;
+  EXPECT_EQ(known.like("a", {}), Apart());
+  EXPECT_EQ(known.like("a", {us / 10, -us / 10}), Apart());  // as if they were together
+  EXPECT_EQ(known.like("a", {3 * us, -3 * us}), (Apart{3 * us, -3 * us}));
+  EXPECT_EQ(known.like("a", {-3 * us, 3 * us}), (Apart{-3 * us, 3 * us}));
+  EXPECT_EQ(known.like("a", {9 * us, -9 * us}), (Apart{9 * us, -9 * us}));
+  EXPECT_EQ(known.like("a", {20 * us, -20 * us}), (Apart{9 * us, -9 * us}));  // the nearest
+  EXPECT_EQ(known.like("b", {20 * us, -20 * us}), (Apart{20 * us, -20 * us}));
+}
+
+// Three GPUs in a ring, a kernel of so many blocks on all units but one and a collective beside it.
+Regime beside(std::uint32_t blocks, std::int64_t bytes, CollectiveKind kind, const Apart& apart) {
+  RunConfig config = read_run_config(Json{{"system",
+                                           {{"base", "hgx-h100"},
+                                            {"gpu", {{"compute_units", 24}}},
+                                            {"max_gpus", 3},
+                                            {"switch_reduce", nullptr},
+                                            {"network", {{"topology", "ring"}}}}},
+                                          {"gpus", 3},
+                                          {"workload", {{"collective", "all_reduce"}, {"bytes", 4096}}}},
+                                     "test.json");
+  config.collective.channels = 1;
+  Program program;
+  program.priorities = {0, 1};
+  ProgramOp op;
+  op.stream = StreamId{0};
+  op.kernel.shape.grid = {blocks, 1, 1};
+  op.kernel.shape.block = {1024, 1, 1};
+  op.kernel.shape.registers_per_thread = 64;
+  op.kernel.reads = {{.base = std::uint64_t{1} << 30, .bytes_per_block = 32 << 10}};
+  op.kernel.iterations = 4;
+  op.kernel.extra_cycles_per_block = 10 * 1830;
+  program.ops.push_back(op);
+  op = ProgramOp();
+  op.kind = ProgramOpKind::collective;
+  op.stream = StreamId{1};
+  op.collective = {.kind = kind,
+                   .bytes = Bytes(bytes),
+                   .group = GpuGroup::first(3),
+                   .send_address = kFirstAddress,
+                   .receive_address = kFirstAddress + static_cast<std::uint64_t>(bytes)};
+  program.ops.push_back(op);
+  const std::vector<Program> programs(3, program);
+  const Scripts scripts(config, programs);
+  RegimeLab lab(config, programs, &scripts);
+  return lab.company({OpId{0}, 2, {0, 0}, {}}, false, apart);
+}
+
+double us(SubCycle time) { return static_cast<double>(time) / static_cast<double>(cycles(std::int64_t{1830})); }
+
+// At 1.83 GHz two are 10 us before the mean, one is 20 after it.
+const Apart kApart{-cycles(std::int64_t{18300}), -cycles(std::int64_t{18300}), cycles(std::int64_t{36600})};
+
+TEST(GpusApart, WhoIsLateIsSoAfterAKernel) {
+  const Regime regime = beside(23 * 40, 1 << 20, CollectiveKind::shift, kApart);
+  ASSERT_EQ(regime.apart.size(), 3U);
+  for (std::size_t g = 0; g < 3; ++g) EXPECT_NEAR(us(regime.apart[g]), us(kApart[g]), 2) << g;
+}
+
+// A window of one wave is never quite one on each GPU, but all leave out as many waves.
+TEST(GpusApart, WhoIsLateIsSoAfterWavesThatAreLeftOut) {
+  const Regime regime = beside(24 * 100, 1 << 20, CollectiveKind::all_reduce, kApart);
+  ASSERT_EQ(regime.apart.size(), 3U);
+  for (std::size_t g = 0; g < 3; ++g) EXPECT_NEAR(us(regime.apart[g]), us(kApart[g]), 2) << g;
+}
+
+TEST(GpusApart, AnAllReduceWaitsForTheLast) {
+  const Regime together = beside(23, 100000, CollectiveKind::all_reduce, {});
+  const Regime regime = beside(23, 100000, CollectiveKind::all_reduce, kApart);
+  ASSERT_EQ(regime.apart.size(), 3U);
+  for (const SubCycle one : regime.apart) EXPECT_NEAR(us(one), 0, 2);
+  // In the mean they wait for as long as the last one comes after the mean.
+  EXPECT_NEAR(us(regime.operations[1].duration - together.operations[1].duration), us(kApart[2]), 2);
+}
+
+// A shift between two lets who came first wait, get its part last and end last, kernel after kernel.
+TEST(GpusApart, DriftIsCarriedFromStretchToStretch) {
+  const auto [cycle, sampled] = run_both(R"({"system": "dgx1-v100", "gpus": 4, "workload": {"model": "attention",
+    "sequence": 2048, "hidden": 1024, "heads": 16}, "scheme": {"name": "megatron"},
+    "all_reduce": {"algorithm": "ring"}})");
+  const double time = iteration(cycle, "time_s");
+  EXPECT_NEAR(iteration(sampled, "time_s") / time, 1, 0.015);
+  EXPECT_NEAR((iteration(sampled, "communication_exposed_s") - iteration(cycle, "communication_exposed_s")) / time, 0,
+              0.02);
+}
+
+}  // namespace
+}  // namespace weft
