@@ -110,6 +110,9 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     why_not = fmt::format("blocks of {} have unequal shares of their links", op.name);
     return std::nullopt;
   }
+  // On a ring, by how much more than the mean of its pieces: between nothing and all of what they differ by.
+  const bool waits_for_longest =
+      flagged && real.algorithm == to_string(CollectiveAlgorithm::ring) && fullest.in_step > kUneven;
   const bool in_switch = real.algorithm == kInSwitch;
   const bool registered = config.collective.registered || config.system.collectives.in_switch.registered;
   const bool trees = in_switch || (flagged && real.algorithm == to_string(CollectiveAlgorithm::double_binary_tree));
@@ -174,7 +177,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
         evened.scatter = whole < kShortRing ? kShortRingScatter : kDirectRingScatter;
         if (shared && flagged) evened.scatter = kSharedRingScatter;
       }
-      if (uneven || channels > 0) evened.scatter = kUnevenScatter;
+      if (uneven || waits_for_longest || channels > 0) evened.scatter = kUnevenScatter;
       if (longer_piece) evened.scatter = kLongerPieceScatter;
       if (in_switch && bytes >= kLongInSwitch) evened.scatter = kInSwitchScatter;
       if (in_switch && registered && kind == CollectiveKind::all_reduce && bytes >= kLongRegistered)

@@ -255,19 +255,6 @@ TEST(SampledPlaces, ManyStepsAreWatchedBeforeOthersAreLeftOut) {
   EXPECT_GT(sampled.at("engine").at("sampling_error_estimate").get<double>(), 0.09);
 }
 
-// By 19200 B, 1 MiB are 55 of the 384 chunks that the ranks could have, and each hop takes as long as such a one does.
-TEST(SampledPlaces, EvenSharesThatAreShorterThanTheLibrarysAreLessCertain) {
-  const auto scatter = [](int mebibytes) {
-    const RunConfig config = config_of(fmt::format(R"({{"system": "dgx-a100-cluster", "gpus": 16,
-        "workload": {{"collective": "all_reduce", "bytes": {}}},
-        "all_reduce": {{"algorithm": "ring", "protocol": "LL128"}}}})",
-                                                   mebibytes << 20));
-    return FoldedMachine(config, programs_of(config)).scatter(0, 1);
-  };
-  EXPECT_GE(scatter(1), 0.07);
-  EXPECT_LT(scatter(32), 0.04);
-}
-
 TEST(SampledPlaces, FewGpusOfAFatTreeAndAllPairsAreSimulatedOneByOne) {
   const auto why_not = [](const std::string& text) {
     const RunConfig config = config_of(text);
