@@ -128,6 +128,13 @@ Regime observed_regime(const Machine& machine, const Program& program, const Hos
       op.duration = mean;
     }
     if (waits != Waits::each_collective && collective) op.late = ends.last - ends.mean;
+    if (waits == Waits::never && collective) {
+      for (std::size_t g = 0; g < machine.gpus(); ++g) {
+        const OpTimes& times = machine.gpu(g).times()[i];
+        op.began.push_back(times.start - (ends.mean - mean));
+        op.ended.push_back(times.end - ends.mean);
+      }
+    }
     op.behind = std::min(op.duration, of_first ? first.began() - first.start : mean_until_began(machine, i));
     regime.operations.push_back(op);
   }

@@ -37,6 +37,7 @@ void SampledTimeline::end_paced(SubCycle now) {
     const SubCycle start = frontend_.times(ended->op).start;
     done_[op] = alone.operations.front();
     done_[op].duration = now - start;
+    if (program_->ops[op].kind == ProgramOpKind::kernel) done_[op].late = last_of(apart_);
     done_[op].ledger = ended->ledger;
     if (program_->ops[op].kind == ProgramOpKind::kernel) paced_together_ += ended->together;
     add_sums(alone);

@@ -1,5 +1,6 @@
 #include "cli/sampled/regime.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/sampled/ledger_members.h"
@@ -23,7 +24,7 @@ void visit_switch(Switch& s, Visit&& visit) {
 }
 template <class Operation, class Visit>
 void visit_operation(Operation& o, Visit&& visit) {
-  visit(o.duration, o.early, o.behind, o.late);
+  visit(o.duration, o.early, o.behind, o.late, o.began, o.ended);
   visit_ledger(o.ledger, visit);
 }
 template <class Whole, class Visit>
@@ -87,6 +88,12 @@ Regime regime_from_bytes(const std::string& bytes) {
     read_all(whole.at(1), regime.operations, [](auto& o, auto& r) { visit_operation(o, r); });
     read_all(whole.at(2), regime.links, [](auto& l, auto& r) { visit_link(l, r); });
     read_all(whole.at(3), regime.switches, [](auto& s, auto& r) { visit_switch(s, r); });
+    const auto is_by_gpu = [&](const auto& times) { return times.empty() || times.size() == regime.gpus; };
+    if (!is_by_gpu(regime.apart) || !std::ranges::all_of(regime.operations, [&](const Regime::Operation& op) {
+          return is_by_gpu(op.began) && is_by_gpu(op.ended);
+        })) {
+      throw InternalError("a remembered regime: not of as many GPUs as it says");
+    }
     return regime;
   } catch (const Json::exception& e) {
     throw InternalError(std::string("a remembered regime: ") + e.what());

@@ -35,6 +35,8 @@ struct Regime {
     SubCycle early = 0;   // so much less than `duration`, that of the first or the last GPU, it takes in the mean
     SubCycle behind = 0;  // of `duration`, until its first block got a unit: others' came before
     SubCycle late = 0;    // so much later the last GPU is through a collective, if this one has gone on by then
+    // By GPU, of a collective where they are apart: when it began and was through, after the mean of all.
+    std::vector<SubCycle> began = {}, ended = {};
   };
   std::vector<Operation> operations;  // in the program's order, none left out; host waits have none of it
   std::int64_t hbm_read_bytes = 0, hbm_write_bytes = 0, hbm_communication_bytes = 0;

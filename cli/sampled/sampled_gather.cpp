@@ -96,6 +96,25 @@ void place_beside_moving(std::vector<OperationRecord>& operations) {
   }
 }
 
+// Of a collective, after the times of the mean GPU.
+struct Members {
+  SubCycle first_began = 0, last_began = 0, last_ended = 0;
+};
+Members members_of(const Scripts::Collective& collective, const SampledTimeline& timeline) {
+  const std::uint32_t op = collective.members.front().second.value;
+  const std::vector<SubCycle>& began = timeline.began_later(op);
+  const std::vector<SubCycle>& ended = timeline.ended_later(op);
+  if (began.empty()) return {0, 0, timeline.late(op)};
+  const auto first = collective.members.front().first;
+  Members found{began[first], began[first], ended[first]};
+  for (const auto& [gpu, member] : collective.members) {
+    found.first_began = std::min(found.first_began, began[gpu]);
+    found.last_began = std::max(found.last_began, began[gpu]);
+    found.last_ended = std::max(found.last_ended, ended[gpu]);
+  }
+  return found;
+}
+
 void gather_collectives(const Program& program, const Scripts& scripts, double links, const SampledTimeline& timeline,
                         RunResult& result) {
   const auto at = [&](SubCycle t) { return to_seconds(timeline.clock().to_time(t)); };
@@ -104,8 +123,10 @@ void gather_collectives(const Program& program, const Scripts& scripts, double l
     const OpId op = collective.members.front().second;
     const OpTimes& times = timeline.times()[op.value];
     CollectiveResult row = described(program.ops[op.value], collective);
-    row.start_s = at(std::max(times.called, times.unblocked));
-    row.end_s = at(times.end + timeline.late(op.value));
+    const Members members = members_of(collective, timeline);
+    row.start_s = at(std::max(times.called, times.unblocked) + members.first_began);
+    row.end_s = at(times.end + members.last_ended);
+    row.waiting_s = at(members.last_began - members.first_began);
     set_bandwidths(program.ops[op.value].collective.kind, row);
     check_bound(links, row);
     result.collectives.push_back(std::move(row));

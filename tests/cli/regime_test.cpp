@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "cli/sampled/regime_memory.h"
+#include "sim/error.h"
 #include "tests/sim/temporary_folder.h"
 
 namespace weft {
@@ -16,6 +17,10 @@ Regime sample() {
   Regime regime;
   regime.operations = {{1234567, {.latency = 1.5, .stall = 0.25, .displaced = true}}, {89, {}}};
   regime.operations[1].behind = 55;
+  regime.operations[1].began = {-3, 3};
+  regime.operations[1].ended = {5, -5};
+  regime.gpus = 2;
+  regime.apart = {-7, 7};
   regime.hbm_read_bytes = std::int64_t{1} << 40;
   regime.hbm_communication_bytes = 3;
   regime.unit_seconds_compute = 1e-6;
@@ -30,6 +35,9 @@ void expect_sample(const Regime& regime) {
   ASSERT_EQ(regime.operations.size(), 2U);
   EXPECT_EQ(regime.operations[0].duration, 1234567);
   EXPECT_EQ(regime.operations[1].behind, 55);
+  EXPECT_THAT(regime.operations[1].began, ElementsAre(-3, 3));
+  EXPECT_THAT(regime.operations[1].ended, ElementsAre(5, -5));
+  EXPECT_THAT(regime.apart, ElementsAre(-7, 7));
   EXPECT_EQ(regime.operations[0].ledger.latency, 1.5);
   EXPECT_TRUE(regime.operations[0].ledger.displaced);
   EXPECT_EQ(regime.links.at(0).queue_high_water, 9);
@@ -37,6 +45,15 @@ void expect_sample(const Regime& regime) {
 }
 
 TEST(Regime, ComesBackFromBytes) { expect_sample(regime_from_bytes(to_bytes(sample()))); }
+
+TEST(Regime, IsOfAsManyGpusAsItSays) {
+  Regime regime = sample();
+  regime.apart = {1, 2, 3};
+  EXPECT_THROW((void)regime_from_bytes(to_bytes(regime)), InternalError);
+  regime = sample();
+  regime.operations[1].began.pop_back();
+  EXPECT_THROW((void)regime_from_bytes(to_bytes(regime)), InternalError);
+}
 
 TEST(RegimeMemory, IsThereForTheNextProcess) {
   const TemporaryFolder folder;
