@@ -110,7 +110,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
     why_not = fmt::format("blocks of {} have unequal shares of their links", op.name);
     return std::nullopt;
   }
-  // On a ring, by how much more than the mean of its pieces: between nothing and all of what they differ by.
+  // A ring then takes longer than by equal pieces, by something up to what its longest ones are longer.
   const bool waits_for_longest =
       flagged && real.algorithm == to_string(CollectiveAlgorithm::ring) && fullest.in_step > kUneven;
   const bool in_switch = real.algorithm == kInSwitch;

@@ -16,8 +16,8 @@
 namespace weft {
 
 namespace {
-// Of GPUs that are simulated one by one, of whose collectives steps and rounds are left out: up to 2.1 % were
-// seen.
+// Of GPUs that are simulated one by one, of whose collectives steps and rounds are left out, and whose drift is chance
+// in part: up to 2.7 % were seen (docs/validation.md, Ranks that stay apart).
 constexpr double kApartScatter = 0.0075;
 // By one tree, where units may have only so many stores under way: 256 MiB on 8 H100 +8 % (docs/validation.md, Long
 // collectives).

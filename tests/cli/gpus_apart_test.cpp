@@ -4,11 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/config/system_of.h"
-#include "cli/run/scripts.h"
+#include "cli/sampled/observed_regime.h"
 #include "cli/sampled/regime_lab.h"
 #include "tests/cli/both_fidelities.h"
-#include "workloads/address_plan.h"
+#include "tests/cli/kernel_beside_collective.h"
 
 namespace weft {
 namespace {
@@ -41,39 +40,10 @@ TEST(GpusApart, FewBeginningsOfAStretchAreSimulated) {
   EXPECT_EQ(known.like("b", {20 * us, -20 * us}), (Apart{20 * us, -20 * us}));
 }
 
-// Three GPUs in a ring, a kernel of so many blocks on all units but one and a collective beside it.
+// Three GPUs in a ring, a kernel of so many blocks and a collective beside it.
 Regime beside(std::uint32_t blocks, std::int64_t bytes, CollectiveKind kind, const Apart& apart) {
-  RunConfig config = read_run_config(Json{{"system",
-                                           {{"base", "hgx-h100"},
-                                            {"gpu", {{"compute_units", 24}}},
-                                            {"max_gpus", 3},
-                                            {"switch_reduce", nullptr},
-                                            {"network", {{"topology", "ring"}}}}},
-                                          {"gpus", 3},
-                                          {"workload", {{"collective", "all_reduce"}, {"bytes", 4096}}}},
-                                     "test.json");
-  config.collective.channels = 1;
-  Program program;
-  program.priorities = {0, 1};
-  ProgramOp op;
-  op.stream = StreamId{0};
-  op.kernel.shape.grid = {blocks, 1, 1};
-  op.kernel.shape.block = {1024, 1, 1};
-  op.kernel.shape.registers_per_thread = 64;
-  op.kernel.reads = {{.base = std::uint64_t{1} << 30, .bytes_per_block = 32 << 10}};
-  op.kernel.iterations = 4;
-  op.kernel.extra_cycles_per_block = 10 * 1830;
-  program.ops.push_back(op);
-  op = ProgramOp();
-  op.kind = ProgramOpKind::collective;
-  op.stream = StreamId{1};
-  op.collective = {.kind = kind,
-                   .bytes = Bytes(bytes),
-                   .group = GpuGroup::first(3),
-                   .send_address = kFirstAddress,
-                   .receive_address = kFirstAddress + static_cast<std::uint64_t>(bytes)};
-  program.ops.push_back(op);
-  const std::vector<Program> programs(3, program);
+  const RunConfig config = small_config(3, "ring");
+  const std::vector<Program> programs = programs_beside(config, blocks_of(blocks, 10, 32 << 10), kind, bytes);
   const Scripts scripts(config, programs);
   RegimeLab lab(config, programs, &scripts);
   return lab.company({OpId{0}, 2, {0, 0}, {}}, false, apart);
@@ -108,6 +78,28 @@ TEST(GpusApart, AnAllReduceWaitsForTheLast) {
   EXPECT_NEAR(us(regime.operations[1].duration - together.operations[1].duration), us(kApart[2]), 2);
 }
 
+// While the second GPU comes to the end of its first kernel, the first one has gone on.
+TEST(GpusApart, WhatOnlyTheFirstHasEndedHasNot) {
+  const RunConfig config = small_config(2, "ring");
+  std::vector<Program> programs = programs_beside(config, blocks_of(23, 10, 32 << 10), CollectiveKind::shift, 4096);
+  for (Program& program : programs) {
+    program.ops.edit().pop_back();
+    program.ops.push_back(program.ops.front());
+  }
+  const Scripts scripts(config, programs);
+  const HostState state{OpId{0}, 2, {0, 0}, {}};
+  const std::vector<HostState> states = states_of(state, {-cycles(std::int64_t{200000}), cycles(std::int64_t{200000})});
+  std::vector<GpuWork> work{scripts.work(0), scripts.work(1)};
+  for (std::size_t g = 0; g < 2; ++g) work[g].from = &states[g];
+  Machine machine(config.system, work);
+  machine.run_until_quiet({}, 1);
+  ASSERT_GE(machine.gpu(0).times()[1].end, 0);
+  ASSERT_LT(machine.gpu(1).times()[1].end, 0);
+  const Regime regime = observed_regime(machine, programs.front(), state, 2, Waits::never);
+  EXPECT_GT(us(regime.operations[0].duration), 5);
+  EXPECT_EQ(regime.operations[1].duration, -1);
+}
+
 // A shift between two lets who came first wait, get its part last and end last, kernel after kernel.
 TEST(GpusApart, DriftIsCarriedFromStretchToStretch) {
   const auto [cycle, sampled] = run_both(R"({"system": "dgx1-v100", "gpus": 4, "workload": {"model": "attention",
@@ -126,6 +118,8 @@ TEST(GpusApart, DriftIsCarriedFromStretchToStretch) {
     return sum;
   };
   EXPECT_NEAR(under_way(sampled) / under_way(cycle), 1, 0.06);
+  // The last GPU ends the iteration with its part of the last collective.
+  EXPECT_NEAR(sampled.at("collectives").back().at("end_s").get<double>() / iteration(sampled, "time_s"), 1, 1e-9);
 }
 
 }  // namespace

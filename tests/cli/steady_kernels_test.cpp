@@ -3,73 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/config/run_config.h"
-#include "cli/config/system_of.h"
-#include "cli/run/scripts.h"
 #include "cli/sampled/regime_lab.h"
-#include "workloads/address_plan.h"
+#include "tests/cli/kernel_beside_collective.h"
 
 namespace weft {
 namespace {
 
-constexpr std::uint32_t kUnits = 24;
-
-constexpr std::int64_t kL2 = 50 << 20;
-
-RunConfig config_of(std::uint32_t gpus, const char* topology, std::int64_t l2_bytes = kL2) {
-  Json system{
-      {"base", "hgx-h100"}, {"gpu", {{"compute_units", kUnits}, {"l2", {{"bytes", l2_bytes}}}}}, {"max_gpus", gpus}};
-  if (std::string(topology) == "ring") {
-    system["switch_reduce"] = nullptr;
-    system["network"] = {{"topology", "ring"}};
-  }
-  if (std::string(topology) == "nodes") {
-    system["base"] = "hgx-h100-cluster";
-    system["network"] = {{"cluster", {{"gpus_per_node", 1}, {"nics_per_node", 1}}}};
-  }
-  RunConfig config = read_run_config(
-      Json{{"system", system}, {"gpus", gpus}, {"workload", {{"collective", "all_reduce"}, {"bytes", 4096}}}},
-      "test.json");
-  config.collective.channels = 1;
-  return config;
-}
-
-// Blocks of which one fills a unit: they read, and compute for `us`.
-KernelDemand blocks_of(std::uint32_t blocks, double us, std::uint64_t bytes) {
-  KernelDemand demand;
-  demand.shape.grid = {blocks, 1, 1};
-  demand.shape.block = {1024, 1, 1};
-  demand.shape.registers_per_thread = 64;
-  demand.reads = {{.base = std::uint64_t{1} << 30, .bytes_per_block = bytes}};
-  demand.iterations = 4;
-  demand.extra_cycles_per_block = us * 1830;
-  return demand;
-}
-
-// A kernel and a collective, each in a stream of its own, on all GPUs.
-std::vector<Program> programs_of(const RunConfig& config, const KernelDemand& kernel, CollectiveKind kind,
-                                 std::int64_t bytes) {
-  Program program;
-  program.priorities = {0, 1};
-  ProgramOp op;
-  op.kernel = kernel;
-  op.stream = StreamId{0};
-  program.ops.push_back(op);
-  op = ProgramOp();
-  op.kind = ProgramOpKind::collective;
-  op.stream = StreamId{1};
-  op.collective = {.kind = kind,
-                   .bytes = Bytes(bytes),
-                   .group = GpuGroup::first(config.gpus),
-                   .send_address = kFirstAddress,
-                   .receive_address = kFirstAddress + static_cast<std::uint64_t>(bytes)};
-  program.ops.push_back(op);
-  return std::vector<Program>(config.gpus, program);
-}
-
 void expect_as_in_detail(const RunConfig& config, const KernelDemand& kernel, CollectiveKind kind, std::int64_t bytes,
                          double share) {
-  const std::vector<Program> programs = programs_of(config, kernel, kind, bytes);
+  const std::vector<Program> programs = programs_beside(config, kernel, kind, bytes);
   const Scripts scripts(config, programs);
   std::vector<GpuWork> work;
   const HostState state{OpId{0}, 2, {0, 0}, {}};
@@ -96,31 +38,31 @@ void expect_as_in_detail(const RunConfig& config, const KernelDemand& kernel, Co
 }
 
 TEST(SteadyKernels, AKernelGoesOnWithTheCollectiveBesideIt) {
-  const RunConfig config = config_of(2, "switched");
+  const RunConfig config = small_config(2, "switched");
   expect_as_in_detail(config, blocks_of(23 * 40, 10, 32 << 10), CollectiveKind::shift, 12 << 20, 0.55);
 }
 
 // Of what is left out, only the end is told to an L2 of 1.25 MiB; the rest moves as much.
 TEST(SteadyKernels, WhatAnL2IsNotToldOfMovesAsMuch) {
-  const RunConfig config = config_of(2, "switched", kL2 / 40);
+  const RunConfig config = small_config(2, "switched", kL2 / 40);
   expect_as_in_detail(config, blocks_of(23 * 100, 10, 128 << 10), CollectiveKind::shift, 24 << 20, 0.55);
 }
 
 TEST(SteadyKernels, AKernelGoesOnByItselfOnceTheCollectiveHasEnded) {
-  const RunConfig config = config_of(2, "switched");
+  const RunConfig config = small_config(2, "switched");
   expect_as_in_detail(config, blocks_of(24 * 100, 10, 32 << 10), CollectiveKind::shift, 2 << 20, 0.35);
 }
 
 // Warps have handed all to the NIC and wait, its link is busy for most of the time.
 TEST(SteadyKernels, ANicGoesOnBesideAKernelWhileWarpsWait) {
-  RunConfig config = config_of(2, "nodes");
+  RunConfig config = small_config(2, "nodes");
   config.collective.channels = 8;
   expect_as_in_detail(config, blocks_of(16 * 60, 10, 32 << 10), CollectiveKind::shift, 12 << 20, 0.9);
 }
 
 // Each for itself, and their clocks together.
 TEST(SteadyKernels, KernelsOfGpusThatAreAllThereGoOn) {
-  const RunConfig config = config_of(3, "ring");
+  const RunConfig config = small_config(3, "ring");
   expect_as_in_detail(config, blocks_of(24 * 80, 10, 32 << 10), CollectiveKind::shift, 2 << 20, 0.7);
 }
 
