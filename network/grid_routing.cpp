@@ -10,7 +10,7 @@ constexpr std::uint16_t kNoPort = 0xffff;
 bool shorter_upwards(std::uint32_t from, std::uint32_t to, std::uint32_t size, std::uint32_t turn) {
   if (size == 2) return to > from;
   const std::uint32_t upward = to > from ? to - from : to + size - from;
-  return 2 * upward == size ? (turn & 1U) == 0 : 2 * upward < size;
+  return 2 * upward + (turn & 1U) <= size;
 }
 }  // namespace
 
@@ -20,17 +20,18 @@ Grid::Grid(const Topology& topology, std::vector<std::uint32_t> dimensions, bool
       dimensions_(sizes_.size()),
       wraps_(wraps),
       first_router_(first_router),
-      first_gpu_(first_gpu) {
+      first_gpu_(first_gpu),
+      words_((dimensions_ + kPacked - 1) / kPacked) {
   const std::size_t n = dimensions_;
   std::uint32_t routers = 1;
   for (const std::uint32_t k : sizes_) routers *= k;
-  coordinates_.resize(routers * n);
+  coordinates_.resize(routers * words_);
   gpu_ports_.assign(routers, kNoPort);
   ports_.assign(routers * n * 2, kNoPort);
   for (std::uint32_t r = 0; r < routers; ++r) {
     std::uint32_t rest = r;
     for (std::size_t d = 0; d < n; ++d) {
-      coordinates_[r * n + d] = static_cast<std::uint16_t>(rest % sizes_[d]);
+      coordinates_[r * words_ + d / kPacked] |= std::uint64_t{rest % sizes_[d]} << (d % kPacked * kPlaceBits);
       rest /= sizes_[d];
     }
   }
@@ -43,8 +44,8 @@ Grid::Grid(const Topology& topology, std::vector<std::uint32_t> dimensions, bool
         continue;
       }
       for (std::size_t d = 0; d < n; ++d) {
-        const std::uint32_t here = at(r)[d];
-        const std::uint32_t there = at(neighbour - first_router)[d];
+        const std::uint32_t here = at(r, d);
+        const std::uint32_t there = at(neighbour - first_router, d);
         if (here == there) continue;
         std::uint16_t* ways = &ports_[(r * n + d) * 2];
         if (there == here + 1 || (there == 0 && here + 1 == sizes_[d])) ways[1] = port;
@@ -58,25 +59,15 @@ Hops GridRouting::next(std::uint32_t node, std::uint32_t, const Packet& packet) 
   const std::uint32_t router = grid_.router_of_node(node);
   const std::uint32_t target = grid_.router_of_gpu(target_of(packet));
   if (router == target) return one_port(grid_.gpu_port(router));
-  const std::uint16_t* here = grid_.at(router);
-  const std::uint16_t* there = grid_.at(target);
-  std::size_t d = 0;
-  while (here[d] == there[d]) ++d;
-  const std::uint32_t c = here[d];
-  const std::uint32_t t = there[d];
-  if (!grid_.wraps()) return one_port(grid_.port(router, d, t > c));
-  const auto by_address = static_cast<std::uint8_t>((packet.line ^ packet.source) & 1U);
+  const auto [d, here, there, origin] = grid_.first_difference(router, target, grid_.router_of_gpu(origin_of(packet)));
+  if (!grid_.wraps()) return one_port(grid_.port(router, d, there > here));
+  // No branch depends on where a packet goes: the host could not predict it.
   const std::uint32_t size = grid_.size(d);
-  if (size == 2) return one_port(grid_.port(router, d, t > c), by_address);
-  const bool up = shorter_upwards(c, t, size, router + c);
-  const std::uint32_t s = grid_.at(grid_.router_of_gpu(origin_of(packet)))[d];
-  std::uint8_t vc_class = by_address;
-  if ((t > c) != up) {  // it will cross the dateline
-    vc_class = 0;
-  } else if (up ? c < s : c > s) {  // it has
-    vc_class = 1;
-  }
-  return one_port(grid_.port(router, d, up), vc_class);
+  const bool up = shorter_upwards(here, there, size, router + here);
+  const bool will_cross = (size > 2) & ((there > here) != up);  // the dateline
+  const bool has_crossed = (size > 2) & (origin != here) & ((here < origin) == up);
+  const bool by_address = ((packet.line ^ packet.source) & 1U) != 0;
+  return one_port(grid_.port(router, d, up), static_cast<std::uint8_t>((!will_cross) & (has_crossed | by_address)));
 }
 
 AdaptiveGridRouting::AdaptiveGridRouting(Grid grid) : grid_(std::move(grid)) {
@@ -100,9 +91,6 @@ Hops AdaptiveGridRouting::next(std::uint32_t node, std::uint32_t, const Packet& 
   const std::uint32_t target = grid_.router_of_gpu(target_of(packet));
   if (router == target) return one_port(grid_.gpu_port(router));
   const std::uint32_t origin = grid_.router_of_gpu(origin_of(packet));
-  const std::uint16_t* here = grid_.at(router);
-  const std::uint16_t* there = grid_.at(target);
-  const std::uint16_t* start = grid_.at(origin);
   std::uint32_t choice = 0;
   std::uint32_t weight = 1;
   std::uint32_t virtual_network = 0;
@@ -110,13 +98,15 @@ Hops AdaptiveGridRouting::next(std::uint32_t node, std::uint32_t, const Packet& 
   Hops hops;
   hops.count = 0;
   for (std::size_t d = 0; d < n; ++d, weight *= 3) {
-    if (start[d] == there[d]) continue;
+    const std::uint32_t here = grid_.at(router, d);
+    const std::uint32_t there = grid_.at(target, d);
+    const std::uint32_t start = grid_.at(origin, d);
+    if (start == there) continue;
     // By where it came from, so that all routers on its way say the same.
-    const bool up =
-        grid_.wraps() ? shorter_upwards(start[d], there[d], grid_.size(d), origin + start[d]) : there[d] > start[d];
+    const bool up = grid_.wraps() ? shorter_upwards(start, there, grid_.size(d), origin + start) : there > start;
     if (up && d + 1 < n) virtual_network |= 1U << d;
-    if (up ? here[d] < start[d] : here[d] > start[d]) ++crossed;
-    if (here[d] == there[d]) continue;
+    if (up ? here < start : here > start) ++crossed;
+    if (here == there) continue;
     choice += weight * (up ? 2 : 1);
     ++hops.count;
   }

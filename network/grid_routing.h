@@ -2,6 +2,8 @@
 // are numbered with dimension 0 fastest.
 #pragma once
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,8 +23,29 @@ class Grid {
   [[nodiscard]] std::uint32_t routers() const { return static_cast<std::uint32_t>(gpu_ports_.size()); }
   [[nodiscard]] std::uint32_t router_of_node(std::uint32_t node) const { return node - first_router_; }
   [[nodiscard]] std::uint32_t router_of_gpu(std::uint32_t gpu) const { return gpu - first_gpu_; }
-  // Of a router: its place in each dimension.
-  [[nodiscard]] const std::uint16_t* at(std::uint32_t router) const { return &coordinates_[router * dimensions()]; }
+  // Of a router: its place in a dimension, kPacked of which lie side by side in a word.
+  [[nodiscard]] std::uint32_t at(std::uint32_t router, std::size_t dimension) const {
+    return static_cast<std::uint32_t>(coordinates_[router * words_ + dimension / kPacked] >>
+                                      (dimension % kPacked * kPlaceBits)) &
+           kPlaceMask;
+  }
+  // The first dimension in which two routers differ, with their places there and that of a third one.
+  struct Difference {
+    std::size_t dimension;
+    std::uint32_t here, there, origin;
+  };
+  [[nodiscard]] Difference first_difference(std::uint32_t here, std::uint32_t there, std::uint32_t origin) const {
+    std::size_t word = 0;
+    const std::uint64_t* a = &coordinates_[here * words_];
+    const std::uint64_t* b = &coordinates_[there * words_];
+    while (a[word] == b[word]) ++word;
+    const auto lane = static_cast<std::size_t>(std::countr_zero(a[word] ^ b[word])) / kPlaceBits;
+    const std::size_t shift = lane * kPlaceBits;
+    const auto place = [shift](std::uint64_t places) {
+      return static_cast<std::uint32_t>(places >> shift) & kPlaceMask;
+    };
+    return {word * kPacked + lane, place(a[word]), place(b[word]), place(coordinates_[origin * words_ + word])};
+  }
   [[nodiscard]] std::uint16_t gpu_port(std::uint32_t router) const { return gpu_ports_[router]; }
   [[nodiscard]] std::uint16_t port(std::uint32_t router, std::size_t dimension, bool up) const {
     return ports_[(router * dimensions_ + dimension) * 2 + (up ? 1 : 0)];
@@ -34,7 +57,12 @@ class Grid {
   bool wraps_;
   std::uint32_t first_router_;
   std::uint32_t first_gpu_;
-  std::vector<std::uint16_t> coordinates_;  // by router and dimension
+  static constexpr std::size_t kPlaceBits = 16;
+  static constexpr std::size_t kPacked = 64 / kPlaceBits;
+  static constexpr std::uint32_t kPlaceMask = (1U << kPlaceBits) - 1;
+
+  std::size_t words_;                       // of a router's coordinates
+  std::vector<std::uint64_t> coordinates_;  // by router: dimension 0 lowest
   std::vector<std::uint16_t> gpu_ports_;    // by router
   std::vector<std::uint16_t> ports_;        // by router and dimension: down, up
 };

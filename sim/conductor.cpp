@@ -1,6 +1,7 @@
 #include "sim/conductor.h"
 
 #include <algorithm>
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <exception>
@@ -167,6 +168,7 @@ void Conductor::run_window(Time start) {
   for (std::uint32_t block = 0; block < block_due_.size(); ++block) {
     if (block_due_[block] < end) wake_block(block, end);
   }
+  if (statistics_.windows % 2 != 0) std::reverse(active_.begin(), active_.end());
   workers_->advance(active_, end);
   for (const std::uint32_t i : awake_) {
     inbox_[i] = Time::max();

@@ -2,52 +2,34 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "sim/prefetch.h"
 
 namespace weft {
 
-// Many a tick: a list of them.
-template <class Event, std::int64_t kSlots>
-class ManyTickEvents {
+// Lists of events, each named by its last node, whose `next` is the first.
+template <class Event>
+class EventRings {
  public:
-  [[gnu::always_inline]] void put_first(std::size_t tick, const Event& event) {
+  [[nodiscard, gnu::always_inline]] std::uint32_t alone(const Event& event) {
     const std::uint32_t fresh = node(event);
     pool_[fresh].next = fresh;
-    last_[tick] = fresh;
+    return fresh;
   }
-  [[gnu::always_inline]] void put_behind(std::size_t tick, const Event& event) {
+  // Returns the new last one.
+  [[nodiscard, gnu::always_inline]] std::uint32_t behind(std::uint32_t last, const Event& event) {
     const std::uint32_t fresh = node(event);
-    std::uint32_t& last = last_[tick];
     pool_[fresh].next = pool_[last].next;
     pool_[last].next = fresh;
-    last = fresh;
+    return fresh;
   }
+  [[nodiscard]] std::uint32_t first(std::uint32_t last) const { return pool_[last].next; }
 
-  // Handles all that a tick has; `handle` may put others there, which are first again, and move the pool. Returns how
-  // many they were.
-  template <class Handler>
-  std::size_t take(std::size_t tick, Handler& handle) {
-    const std::uint32_t last = last_[tick];
-    std::uint32_t at = pool_[last].next;
-    std::size_t count = 0;
-    for (bool more = true; more;) {
-      ++count;
-      more = at != last;
-      handle(take_one(at));
-    }
-    return count;
-  }
-
-  // The same one by one: where the first and the last one are, before others are put there, and an event and the next.
-  [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> list(std::size_t tick) const {
-    return {pool_[last_[tick]].next, last_[tick]};
-  }
+  // Frees the node `at` and moves on to the next.
   [[nodiscard]] Event take_one(std::uint32_t& at) {
     const Node node = pool_[at];
     free_.push_back(at);
@@ -55,13 +37,12 @@ class ManyTickEvents {
     return node.event;
   }
 
-  // Hints to the host's own caches that the tick will be taken soon.
-  void prefetch(std::size_t tick) const { prefetch_line(&pool_[last_[tick]]); }
+  // Hints to the host's own caches that the list will be taken soon.
+  void prefetch(std::uint32_t last) const { prefetch_line(&pool_[last]); }
 
-  // Shows all that a tick has.
+  // Shows all of a list.
   template <class Announce>
-  void announce(std::size_t tick, Announce& announce) const {
-    const std::uint32_t last = last_[tick];
+  void announce(std::uint32_t last, Announce& announce) const {
     for (std::uint32_t at = pool_[last].next;; at = pool_[at].next) {
       announce(pool_[at].event);
       if (at == last) return;
@@ -71,7 +52,7 @@ class ManyTickEvents {
  private:
   struct Node {
     Event event;
-    std::uint32_t next;  // of its tick, the last one's is the first
+    std::uint32_t next;
   };
 
   [[gnu::always_inline]] std::uint32_t node(const Event& event) {
@@ -89,56 +70,94 @@ class ManyTickEvents {
 
   std::vector<Node> pool_;
   std::vector<std::uint32_t> free_;  // apart: a list through them would wait for each to come from the host's memory
+};
+
+// Many a tick: a list of them.
+template <class Event, std::int64_t kSlots>
+class ManyTickEvents {
+ public:
+  [[gnu::always_inline]] void put_first(std::size_t tick, const Event& event) { last_[tick] = rings_.alone(event); }
+  [[gnu::always_inline]] void put_behind(std::size_t tick, const Event& event) {
+    last_[tick] = rings_.behind(last_[tick], event);
+  }
+
+  // Handles all that a tick has; `handle` may put others there, which are first again.
+  template <class Handler>
+  void take(std::size_t tick, Handler& handle) {
+    const std::uint32_t last = last_[tick];
+    std::uint32_t at = rings_.first(last);
+    for (bool more = true; more;) {
+      more = at != last;
+      handle(rings_.take_one(at));
+    }
+  }
+
+  void prefetch(std::size_t tick) const { rings_.prefetch(last_[tick]); }
+  template <class Announce>
+  void announce(std::size_t tick, Announce& announce) const {
+    rings_.announce(last_[tick], announce);
+  }
+
+ private:
+  EventRings<Event> rings_;
   std::array<std::uint32_t, kSlots> last_{};  // of ticks that have events
 };
 
-// One a tick, mostly, and small: the first one is in place, others behind it in a list.
+// One a tick, mostly, and as small as the name of a list: an event that is alone is in place, several are in a list.
 template <class Event, std::int64_t kSlots>
 class FewTickEvents {
+  static_assert(sizeof(Event) == sizeof(std::uint32_t));
+
  public:
-  [[gnu::always_inline]] void put_first(std::size_t tick, const Event& event) { first_[tick] = event; }
+  [[gnu::always_inline]] void put_first(std::size_t tick, const Event& event) {
+    places_[tick] = std::bit_cast<std::uint32_t>(event);
+  }
   void put_behind(std::size_t tick, const Event& event) {
-    if (crowded(tick)) {
-      others_.put_behind(tick, event);
-      return;
+    std::uint32_t& place = places_[tick];
+    if (!crowded(tick)) {
+      crowded_[tick / 64] |= std::uint64_t{1} << (tick % 64);
+      place = rings_.alone(std::bit_cast<Event>(place));
     }
-    crowded_[tick / 64] |= std::uint64_t{1} << (tick % 64);
-    others_.put_first(tick, event);
+    place = rings_.behind(place, event);
   }
 
   template <class Handler>
-  [[gnu::always_inline]] std::size_t take(std::size_t tick, Handler& handle) {
-    Event event = first_[tick];
+  [[gnu::always_inline]] void take(std::size_t tick, Handler& handle) {
+    const std::uint32_t last = places_[tick];
+    Event event = std::bit_cast<Event>(last);
     std::uint32_t at = 0;
-    std::uint32_t last = 0;
     bool more = crowded(tick);
     if (more) {
-      std::tie(at, last) = others_.list(tick);
       crowded_[tick / 64] &= ~(std::uint64_t{1} << (tick % 64));
+      at = rings_.first(last);
+      event = rings_.take_one(at);
     }
-    for (std::size_t count = 1;; ++count) {
+    for (;;) {
       handle(event);
-      if (!more) return count;
+      if (!more) return;
       more = at != last;
-      event = others_.take_one(at);
+      event = rings_.take_one(at);
     }
   }
 
   void prefetch(std::size_t tick) const {
-    if (crowded(tick)) others_.prefetch(tick);
+    if (crowded(tick)) rings_.prefetch(places_[tick]);
   }
   template <class Announce>
   void announce(std::size_t tick, Announce& announce) const {
-    announce(first_[tick]);
-    if (crowded(tick)) others_.announce(tick, announce);
+    if (crowded(tick)) {
+      rings_.announce(places_[tick], announce);
+    } else {
+      announce(std::bit_cast<Event>(places_[tick]));
+    }
   }
 
  private:
   [[nodiscard]] bool crowded(std::size_t tick) const { return (crowded_[tick / 64] >> (tick % 64) & 1) != 0; }
 
-  std::array<std::uint64_t, kSlots / 64> crowded_{};  // ticks with others
-  std::array<Event, kSlots> first_{};
-  ManyTickEvents<Event, kSlots> others_;
+  std::array<std::uint64_t, kSlots / 64> crowded_{};  // ticks that have several
+  std::array<std::uint32_t, kSlots> places_{};        // an event, or the last one of a list
+  EventRings<Event> rings_;
 };
 
 }  // namespace weft

@@ -1,6 +1,6 @@
 // The event queue of one chip: events by tick of the chip's own clock, handled in the order (tick, insertion). Each
 // tick has its events in that order; nothing is sorted, and nothing is allocated once the pool has grown to the peak.
-// The wheel has `kSlots` ticks (a power of two, 64 to 4096) and reaches from the eighth of them it is in to the end of
+// The wheel has `kSlots` ticks (a power of two, 512 to 4096) and reaches from the eighth of them it is in to the end of
 // the seven behind; what is further away waits in FarEvents. A slot is four bytes: a run has thousands of chips, and
 // wheels that fit the host's caches together are worth more than a longer reach.
 #pragma once
@@ -22,19 +22,18 @@ namespace weft {
 
 template <class Event, std::int64_t kSlots = 2048>
 class TimingWheel {
-  static_assert(kSlots >= 64 && kSlots <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(kSlots)));
+  static_assert(kSlots >= 512 && kSlots <= 4096 && std::has_single_bit(static_cast<std::uint64_t>(kSlots)));
 
  public:
   static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] bool empty() const { return next() == kNever; }
   [[nodiscard]] std::int64_t now() const { return now_; }
 
   // An event at or after now(); a tick in the past is an error of the caller. Inlined, so that an event is written to
   // its place field by field: copied from where it was just put together, the copy waits for the stores.
   [[gnu::always_inline]] void push(std::int64_t tick, const Event& event) {
     if (static_cast<std::uint64_t>(tick - now_) < static_cast<std::uint64_t>(reach_ - now_)) [[likely]] {
-      ++size_;
       append(tick, event);
     } else {
       push_far(tick, event);
@@ -43,7 +42,6 @@ class TimingWheel {
 
   // The tick of the next event; kNever when there is none.
   [[nodiscard]] std::int64_t next() const {
-    if (size_ == 0) return kNever;
     const std::int64_t near = next_near(now_, reach_);
     return near < reach_ ? near : far_.next();  // what is far is further than all that is near
   }
@@ -51,12 +49,19 @@ class TimingWheel {
   // Handles all events before `end` in order, those that handlers push included, and moves now() to `end`.
   template <class Handler>
   void run_until(std::int64_t end, Handler&& handle) {
-    while (size_ != 0) {
+    for (;;) {
       const std::int64_t tick = end <= reach_ ? next_near(now_, end) : next();
       if (tick >= end) break;
       move_to(tick);
-      occupied_[slot_of(tick) / 64] &= ~(std::uint64_t{1} << (tick % 64));  // handlers may push into this very tick
-      size_ -= events_.take(slot_of(tick), handle);
+      // The ticks of its word, read again after each: handlers may push into them, this very one included.
+      const std::int64_t base = tick & ~std::int64_t{63};
+      const std::uint64_t before_end = end - base >= 64 ? ~std::uint64_t{0} : ~(~std::uint64_t{0} << (end - base));
+      std::uint64_t& word = occupied_[slot_of(tick) / 64];
+      for (std::uint64_t bits = word & before_end; bits != 0; bits = word & before_end) {
+        word &= ~(bits & -bits);
+        now_ = base + std::countr_zero(bits);
+        events_.take(slot_of(now_), handle);
+      }
     }
     if (end > now_) move_to(end);
   }
@@ -77,7 +82,6 @@ class TimingWheel {
 
   [[gnu::noinline]] void push_far(std::int64_t tick, Event event) {
     WEFT_CHECK(tick >= now_, "event in the past");
-    ++size_;
     far_.push(tick, event);
   }
 
@@ -122,11 +126,12 @@ class TimingWheel {
   }
 
   std::int64_t now_ = 0;
-  std::size_t size_ = 0;
   std::array<std::uint64_t, kWords> occupied_{};  // ticks that have events
   std::int64_t reach_ = kSlots;                   // the first tick that is far
   FarEvents<Event, kStep> far_{kSlots};
-  std::conditional_t<sizeof(Event) <= 4, FewTickEvents<Event, kSlots>, ManyTickEvents<Event, kSlots>> events_;
+  std::conditional_t<sizeof(Event) == sizeof(std::uint32_t), FewTickEvents<Event, kSlots>,
+                     ManyTickEvents<Event, kSlots>>
+      events_;
 };
 
 }  // namespace weft
