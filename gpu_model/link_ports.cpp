@@ -84,8 +84,7 @@ LinkLane LinkPorts::lane_of(LineAddress line, std::uint16_t destination) const {
     case LinkPlan::Kind::planes:
       return one_of(plan_.lanes_to_gpu.empty() ? plan_.lanes : plan_.lanes_to_gpu[destination - plan_.first_gpu], line);
     case LinkPlan::Kind::router: {
-      // Where there are enough, each GPU has lanes of its own: what waits for a busy link holds up nothing else.
-      const std::uint32_t own = transmitters_[0].lanes() / plan_.gpus;
+      const std::uint32_t own = plan_.lanes_for_each;
       return lane_in(0, own == 0 ? spread : (destination - plan_.first_gpu) * own + spread % own);
     }
     case LinkPlan::Kind::peers:

@@ -35,6 +35,8 @@ struct LinkPlan {
   // peers, router: so many that are there stand for all `gpus`, and packets between others have their numbers; 0: all
   // are there.
   std::uint32_t there = 0;
+  // router: lanes that packets to each GPU of the node have for themselves; 0: they share all of them.
+  std::uint32_t lanes_for_each = 0;
   // One stands for all, and each link comes back to it: what it sends to another one is as if that one had sent it.
   bool loops = false;
 };

@@ -132,11 +132,19 @@ struct NetworkSpec {
   GraphSpec graph;
   LinkSpec link;
   std::optional<LinkSpec> injection;  // between a GPU and its router, where it is not `link`
-  std::uint32_t injection_lanes = 1;
+  std::uint32_t injection_lanes = 1;  // there
   SwitchSpec switch_;
   RoutingSpec routing;
   std::optional<ClusterSpec> cluster;
   std::vector<FaultSpec> faults;
 };
+
+// Lanes to its router that a GPU keeps for each of `gpus`, so that what waits for a busy link holds up nothing else:
+// where the router is its own, and those are as many as a link between routers has. 0: packets to all GPUs share them,
+// as they do the lanes to a switch.
+constexpr std::uint32_t lanes_for_each_gpu(const NetworkSpec& network, std::uint32_t gpus) {
+  const std::uint32_t each = network.injection_lanes / gpus;
+  return has_router_for_each_gpu(network.topology) && each >= network.lanes ? each : 0;
+}
 
 }  // namespace weft

@@ -1,7 +1,6 @@
 #include "sim/conductor.h"
 
 #include <algorithm>
-#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <exception>
@@ -168,6 +167,7 @@ void Conductor::run_window(Time start) {
   for (std::uint32_t block = 0; block < block_due_.size(); ++block) {
     if (block_due_[block] < end) wake_block(block, end);
   }
+  // Forwards and backwards in turns: who came last finds the state of the window before in the host's caches.
   if (statistics_.windows % 2 != 0) std::reverse(active_.begin(), active_.end());
   workers_->advance(active_, end);
   for (const std::uint32_t i : awake_) {

@@ -142,6 +142,7 @@ void cluster_fields(Fields& f, ClusterSpec& cluster) {
 template <class Fields>
 void router_fields(Fields& f, NetworkSpec& network) {
   f.count("lanes", network.lanes, 1, kMaxLanes, Presence::optional);
+  if constexpr (Fields::kReads) network.injection_lanes = network.lanes;  // if it does not say otherwise
   f.count("injection_lanes", network.injection_lanes, 1, kMaxLanes, Presence::optional);
   f.maybe("injection", network.injection, [](auto& at, const char* key, LinkSpec& link) {
     at.object(key, [&](auto& fields) { link_fields(fields, link); });

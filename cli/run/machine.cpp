@@ -90,6 +90,7 @@ void Machine::build_gpus(const std::vector<GpuWork>& work) {
     if (neighbour != TopologyNodeKind::hub) {
       plan.kind = neighbour == TopologyNodeKind::gpu ? LinkPlan::Kind::peers : LinkPlan::Kind::router;
       if (there < plan.gpus) plan.there = there;
+      plan.lanes_for_each = lanes_for_each_gpu(system_.network, plan.gpus);
       plan.loops = topology.loops(g);
     } else {
       plan.lanes = common_lanes(topology, {g});
@@ -259,9 +260,7 @@ bool Machine::run(std::uint32_t threads, const std::function<void(Time)>& progre
   Engine engine({fabric_ ? fabric_->window() : system_.network.link.latency, threads});
   add_to(engine);
   end_ = engine.run(progress).end;
-  for (const auto& gpu : gpus_) {
-    if (!gpu->done()) return false;
-  }
+  if (!std::ranges::all_of(gpus_, [](const auto& gpu) { return gpu->done(); })) return false;
   for (const auto& hub : switches_) {
     WEFT_CHECK(!hub->holds_packets(), "all work is done, yet a switch holds packets");
   }

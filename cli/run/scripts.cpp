@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <memory>
 
@@ -39,6 +40,27 @@ std::uint32_t links_of_gpu(const NetworkSpec& network) {
   if (network.topology == TopologyKind::hybrid_cube_mesh) return 6 * network.lanes;
   const bool direct = network.topology == TopologyKind::switched || network.topology == TopologyKind::fully_connected;
   return direct ? network.links_per_gpu : network.injection_lanes;
+}
+
+// Of the router of a GPU, to other routers, at most.
+std::uint32_t links_between_routers(const NetworkSpec& network, std::uint32_t gpus) {
+  const auto both_ways = [](std::uint32_t size) { return std::min(2U, size - 1); };
+  std::uint32_t neighbours = 0;
+  if (network.topology == TopologyKind::ring) neighbours = both_ways(gpus);
+  if (network.topology == TopologyKind::hypercube) neighbours = static_cast<std::uint32_t>(std::bit_width(gpus - 1));
+  for (const std::uint32_t size : network.dimensions) neighbours += both_ways(size);
+  return neighbours * network.lanes;
+}
+
+// Says so where the lanes between GPUs and their routers bind before those routers' links do.
+std::string narrow_injection(const NetworkSpec& network, std::uint32_t gpus) {
+  if (!has_router_for_each_gpu(network.topology) || lanes_for_each_gpu(network, gpus) > 0) return "";
+  const std::uint32_t links = links_between_routers(network, gpus);
+  if (network.injection_lanes >= links) return "";
+  return fmt::format(
+      "Between a GPU and its router there are {} lanes (network.injection_lanes), from there up to {} to others: a "
+      "router that is part of the GPU has {} for each GPU, {} in all.",
+      network.injection_lanes, links, network.lanes, network.lanes * gpus);
 }
 
 double nic_of_gpu_GBps(const NetworkSpec& network) {
@@ -150,6 +172,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
       scripts_[members[rank].first][members[rank].second.value] = ranks.empty() ? &nothing_ : &ranks[rank];
     }
   }
+  if (!collectives_.empty() && gpus > 1) narrow_injection_ = narrow_injection(config.system.network, gpus);
   fused_.emplace(config, programs, multicast_groups_, flags_);
   beside_ = beside_kernels(config, flags_);
   if (!beside_.empty()) stop_flag_ = flags_++;
@@ -166,6 +189,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
 std::vector<std::string> Scripts::notes() const {
   std::vector<std::string> notes;
   for (const auto& [what, count] : fallen_back_) notes.push_back(fmt::format("{} {}", count, what));
+  if (!narrow_injection_.empty()) notes.push_back(narrow_injection_);
   return notes;
 }
 

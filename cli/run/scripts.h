@@ -49,6 +49,7 @@ class Scripts {
   std::vector<AggregationGroup> aggregation_groups_;
   std::optional<FusedOutputs> fused_;
   std::map<std::string, std::uint32_t> fallen_back_;  // notes, and of how many collectives
+  std::string narrow_injection_;                      // a note
   std::vector<ScriptedKernel> copies_;
   std::vector<ScriptedKernel> beside_;
   std::vector<std::vector<const ScriptedKernel*>> scripts_;  // by GPU and op

@@ -122,7 +122,7 @@ std::optional<Evened> evened(const RunConfig& config, const ProgramOp& op, const
   // Pieces of several rings behind one another in lanes that they share: in step they are up to 22 % too fast
   // (docs/validation.md), while what comes line by line mixes.
   const bool share_lanes =
-      !flagged && has_router_for_each_gpu(network.topology) && network.injection_lanes < config.gpus;
+      !flagged && has_router_for_each_gpu(network.topology) && lanes_for_each_gpu(network, config.gpus) == 0;
   const auto way_of = [&](const CollectivePlan& plan) -> std::optional<RankSymmetry> {
     for (RankSymmetry by : ways) {
       if (op.collective.group.back().value < by.per_node) {

@@ -176,6 +176,32 @@ TEST(GroupsEndToEnd, ThoseThatShareLinksTakeLongerAndOthersDoNot) {
   EXPECT_LT(time("[[0,1],[2,3]]"), 1.01 * side);
 }
 
+// A link to a switch carries packets to anybody by all of its lanes; one to a router that is part of the GPU stands for
+// the queues of its ports.
+TEST(LinksEndToEnd, LanesToASwitchAreSharedAndThoseToAnOwnRouterAreNot) {
+  const TemporaryFolder folder;
+  const auto run = [&](const std::string& network) {
+    folder.write("e.json", R"({"system": {"base": "hgx-h100", "max_gpus": 4, "switch_reduce": null, "network": )" +
+                               network + R"(}, "gpus": 4, "workload": {"collective": "shift", "bytes": 1048576}})");
+    return result_of("", folder);
+  };
+  const auto used = [](const Json& result) {
+    int lanes = 0;
+    for (const Json& link : result.at("links")) {
+      const bool of_first = link.at("name").get<std::string>().starts_with("gpu0->router");
+      if (of_first && link.at("bytes").get<std::int64_t>() > 100000) ++lanes;
+    }
+    return lanes;
+  };
+  EXPECT_EQ(used(run(R"({"topology": "fat_tree", "tree": {"levels": 2, "radix": 4}, "lanes": 8})")), 8);
+  EXPECT_EQ(used(run(R"({"topology": "ring", "lanes": 2})")), 2);
+  EXPECT_THAT(run(R"({"topology": "ring", "lanes": 2})").at("notes").dump(),
+              HasSubstr("there are 2 lanes (network.injection_lanes), from there up to 4 to others"));
+  const Json own = run(R"({"topology": "ring", "lanes": 2, "injection_lanes": 8})");
+  EXPECT_EQ(used(own), 2);
+  EXPECT_EQ(own.at("notes").dump().find("injection_lanes"), std::string::npos);
+}
+
 TEST(GroupsEndToEnd, AGroupWaitsForItsLateGpuAndOthersDoNot) {
   const TemporaryFolder folder;
   folder.write("e.json", R"({"system": "hgx-h100", "gpus": 4, "workload": {"collective": "all_reduce", "bytes": 65536,

@@ -53,6 +53,19 @@ TEST(NetworkJson, ReadsEachTopologyAndWritesWhatReadsBackToTheSame) {
   }
 }
 
+TEST(NetworkJson, LinksToRoutersAreAsWideAsThoseBetweenThem) {
+  const auto lanes = [](const std::string& network) { return config_with(network).system.network.injection_lanes; };
+  EXPECT_EQ(lanes(R"({"topology": "ring"})"), 1U);
+  EXPECT_EQ(lanes(R"({"topology": "ring", "lanes": 6})"), 6U);
+  EXPECT_EQ(lanes(R"({"topology": "ring", "lanes": 6, "injection_lanes": 2})"), 2U);
+  NetworkSpec network = config_with(R"({"topology": "ring", "lanes": 3, "injection_lanes": 24})").system.network;
+  EXPECT_EQ(lanes_for_each_gpu(network, 8), 3U);
+  network.injection_lanes = 23;
+  EXPECT_EQ(lanes_for_each_gpu(network, 8), 0U);
+  network = config_with(R"({"topology": "fat_tree", "tree": {"levels": 2, "radix": 4}, "lanes": 8})").system.network;
+  EXPECT_EQ(lanes_for_each_gpu(network, 8), 0U);
+}
+
 TEST(NetworkJson, ReadsAGraph) {
   const RunConfig config = config_with(R"({"topology": "graph", "graph": {
       "nodes": [{"name": "a", "gpu": true}, {"name": "b", "gpu": true}, {"name": "c", "gpu": true},

@@ -23,7 +23,7 @@ std::string all_reduce(const std::string& network, int gpus, int bytes, const st
 
 constexpr const char* kFull = R"({"topology": "fully_connected", "switches": 0, "links_per_gpu": 14})";
 constexpr const char* kCube = R"({"topology": "hybrid_cube_mesh", "lanes": 2, "injection_lanes": 16})";
-constexpr const char* kTorus = R"({"topology": "torus", "dimensions": [4, 2], "lanes": 2, "injection_lanes": 8})";
+constexpr const char* kTorus = R"({"topology": "torus", "dimensions": [4, 2], "lanes": 2, "injection_lanes": 16})";
 constexpr const char* kRings = R"({"algorithm": "ring", "protocol": "Simple", "channels": 12})";
 
 double collective_end(const Json& result) { return result.at("collectives").at(0).at("end_s").get<double>(); }

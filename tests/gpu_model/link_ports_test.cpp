@@ -8,29 +8,31 @@
 namespace weft {
 namespace {
 
-// Of GPU 1 of 4, with a bundle of `lanes` to a router.
-std::set<std::uint32_t> lanes_to(std::uint16_t destination, std::uint32_t lanes) {
+// Of GPU 1 of 4, with a bundle of `lanes` to a router, `each` for each GPU.
+std::set<std::uint32_t> lanes_to(std::uint16_t destination, std::uint32_t lanes, std::uint32_t each) {
   LinkSpec spec;
   spec.bandwidth = gigabytes_per_second(25);
   const auto timing = std::make_shared<const LinkTiming>(spec);
   LinkWires in;
   LinkWires out;
   const std::vector<std::shared_ptr<const LinkTiming>> all(lanes, timing);
-  const LinkPorts ports({.kind = LinkPlan::Kind::router, .gpus = 4}, GpuId{1}, {{&in, &out, all}});
+  const LinkPorts ports({.kind = LinkPlan::Kind::router, .gpus = 4, .lanes_for_each = each}, GpuId{1},
+                        {{&in, &out, all}});
   std::set<std::uint32_t> taken;
   for (LineAddress line = 0; line < 1000; ++line) taken.insert(ports.lane_of(line, destination).lane);
   return taken;
 }
 
-TEST(LinkPorts, EachGpuBehindARouterHasLanesOfItsOwnWhereThereAreEnough) {
-  EXPECT_EQ(lanes_to(0, 8), (std::set<std::uint32_t>{0, 1}));
-  EXPECT_EQ(lanes_to(3, 8), (std::set<std::uint32_t>{6, 7}));
-  EXPECT_EQ(lanes_to(3, 4), (std::set<std::uint32_t>{3}));
+TEST(LinkPorts, EachGpuBehindARouterHasLanesOfItsOwnWhereTheyAreKeptForIt) {
+  EXPECT_EQ(lanes_to(0, 8, 2), (std::set<std::uint32_t>{0, 1}));
+  EXPECT_EQ(lanes_to(3, 8, 2), (std::set<std::uint32_t>{6, 7}));
+  EXPECT_EQ(lanes_to(3, 4, 1), (std::set<std::uint32_t>{3}));
 }
 
-TEST(LinkPorts, FewerLanesAreSharedByAddress) {
-  EXPECT_EQ(lanes_to(0, 3), (std::set<std::uint32_t>{0, 1, 2}));
-  EXPECT_EQ(lanes_to(3, 3), (std::set<std::uint32_t>{0, 1, 2}));
+TEST(LinkPorts, OthersAreSharedByAddress) {
+  EXPECT_EQ(lanes_to(0, 3, 0), (std::set<std::uint32_t>{0, 1, 2}));
+  EXPECT_EQ(lanes_to(3, 3, 0), (std::set<std::uint32_t>{0, 1, 2}));
+  EXPECT_EQ(lanes_to(3, 8, 0).size(), 8U);
 }
 
 // What a GPU with such a link takes in.
