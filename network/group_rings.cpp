@@ -13,39 +13,51 @@ namespace {
 
 using Cycle = std::vector<std::uint32_t>;
 
-// Links between the routers of a network in which each GPU has one of its own, by GPU * gpus + GPU.
-std::vector<std::uint32_t> links_between_gpus(const NetworkSpec& network, std::uint32_t gpus) {
+// Links between the routers of some of `gpus`, each of which has one of its own, by place * places + place.
+std::vector<std::uint32_t> links_among(const NetworkSpec& network, std::uint32_t gpus, const Cycle& some) {
   NetworkSpec node = network;
   node.cluster.reset();
   node.faults.clear();
   const std::unique_ptr<Network> built = make_network(node, gpus);
   const Topology& topology = built->topology;
-  std::vector<std::uint32_t> gpu_of(topology.nodes().size(), gpus);
-  for (std::uint32_t g = 0; g < gpus; ++g) gpu_of[topology.neighbour(g, 0)] = g;
-  std::vector<std::uint32_t> links(std::size_t{gpus} * gpus, 0);
+  const std::size_t places = some.size();
+  std::vector<std::size_t> place_of(topology.nodes().size(), places);
+  for (std::size_t place = 0; place < places; ++place) place_of[topology.neighbour(some[place], 0)] = place;
+  std::vector<std::uint32_t> links(places * places, 0);
   for (const Cable& cable : topology.cables()) {
-    const std::uint32_t a = gpu_of[cable.a];
-    const std::uint32_t b = gpu_of[cable.b];
-    if (a == gpus || b == gpus) continue;
-    links[a * gpus + b] += cable.lanes;
-    links[b * gpus + a] += cable.lanes;
+    const std::size_t a = place_of[cable.a];
+    const std::size_t b = place_of[cable.b];
+    if (a == places || b == places) continue;
+    links[a * places + b] += cable.lanes;
+    links[b * places + a] += cable.lanes;
   }
   return links;
+}
+
+std::vector<Cycle> cycles_of(const RingOrders& orders) {
+  std::vector<Cycle> cycles;
+  for (std::uint32_t c = 0; c < orders.cycles(); ++c) {
+    Cycle& cycle = cycles.emplace_back();
+    for (std::uint32_t i = 0; i < orders.ranks(); ++i) cycle.push_back(orders.after(c, 0, i));
+  }
+  return cycles;
+}
+
+// Of some of a node's `gpus`, by the links among them.
+std::vector<Cycle> rings_of_some(const NetworkSpec& network, std::uint32_t gpus, const Cycle& some) {
+  constexpr std::uint32_t kMost = 256;  // of larger networks groups are many, and each builds it anew
+  const auto ranks = static_cast<std::uint32_t>(some.size());
+  if (network.topology == TopologyKind::fully_connected) return cycles_of(fully_connected_rings(ranks));
+  if (!has_router_for_each_gpu(network.topology) || gpus > kMost) return {};
+  return rings_of_graph(links_among(network, gpus, some), ranks);
 }
 
 // Of all `gpus` of one node; none: by number.
 std::vector<Cycle> rings_of_node(const NetworkSpec& network, std::uint32_t gpus) {
   std::vector<std::uint32_t> dimensions = network.dimensions;
   switch (network.topology) {
-    case TopologyKind::fully_connected: {
-      const RingOrders orders = fully_connected_rings(gpus);
-      std::vector<Cycle> cycles;
-      for (std::uint32_t c = 0; c < orders.cycles(); ++c) {
-        Cycle& cycle = cycles.emplace_back();
-        for (std::uint32_t i = 0; i < gpus; ++i) cycle.push_back(orders.after(c, 0, i));
-      }
-      return cycles;
-    }
+    case TopologyKind::fully_connected:
+      return cycles_of(fully_connected_rings(gpus));
     case TopologyKind::ring:
       dimensions = {gpus};
       break;
@@ -55,8 +67,11 @@ std::vector<Cycle> rings_of_node(const NetworkSpec& network, std::uint32_t gpus)
     case TopologyKind::mesh:
     case TopologyKind::torus:
       break;
-    case TopologyKind::hybrid_cube_mesh:
-      return gpus == 8 ? rings_of_graph(links_between_gpus(network, gpus), gpus) : std::vector<Cycle>{};
+    case TopologyKind::hybrid_cube_mesh: {
+      Cycle all(gpus);
+      std::iota(all.begin(), all.end(), 0U);
+      return rings_of_some(network, gpus, all);
+    }
     default:
       return {};
   }
@@ -121,6 +136,10 @@ std::shared_ptr<const RingOrders> rings_of_group(const NetworkSpec& network, std
     cycles = rings_of_cluster(network, group);
   } else if (ranks == per_node) {
     cycles = rings_of_node(network, ranks);
+  } else {
+    Cycle some;
+    for (const GpuId gpu : group) some.push_back(gpu.value % per_node);
+    cycles = rings_of_some(network, per_node, some);
   }
   return cycles.empty() ? nullptr : std::make_shared<const RingOrders>(std::move(cycles));
 }

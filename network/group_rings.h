@@ -1,12 +1,12 @@
 // In which orders the rings of a group of GPUs go round in a network.
 //
-// - On one node: arc-disjoint Hamiltonian cycles where all of its GPUs take part and it has any (fully connected, ring,
-//   mesh, torus, hypercube, hybrid cube mesh); behind switches, and for a part of the GPUs, by number.
+// - On one node: arc-disjoint Hamiltonian cycles by the links among them, where there are any (fully connected, ring,
+//   mesh, torus, hypercube, hybrid cube mesh; of a part of the GPUs as a search finds them); else, and behind switches,
+//   by number.
 // - On several nodes, each ring goes through each node once, as NCCL's do: as many orders as a node has NICs, that
-// enter
-//   and leave it by different ones. Every second node is gone through backwards, so that a ring enters a node by the
-//   place by which it left the one before and stays on one rail; with an odd number of nodes once it does not. (NCCL
-//   exchanges the rings of odd nodes to the same end, src/graph/connect.cc.)
+//   enter and leave it by different ones. Every second node is gone through backwards, so that a ring enters a node by
+//   the place by which it left the one before and stays on one rail; with an odd number of nodes once it does not.
+//   (NCCL exchanges the rings of odd nodes to the same end, src/graph/connect.cc.)
 #pragma once
 
 #include <cstdint>

@@ -113,7 +113,8 @@ class Router final : public Chip {
   void arrive(std::uint32_t slot);
   [[nodiscard]] std::uint32_t choose(const Hops& hops, const Packet& packet);
   [[nodiscard]] std::uint32_t least_waiting(const Hops& hops, std::uint32_t turn) const;
-  [[nodiscard]] std::uint32_t live_lane(std::uint32_t port, std::uint32_t turn) const;
+  [[nodiscard]] std::uint32_t live_lane(std::uint32_t port, std::uint32_t start) const;
+  [[nodiscard]] std::uint32_t lane_by_turns(std::uint32_t port, const Packet& packet) const;
   // By its lane in: places of a queue, and of credits of a lane out.
   [[nodiscard]] std::uint32_t place(std::uint32_t lane, std::uint32_t vc) const { return (lane << vc_shift_) + vc; }
   [[nodiscard]] std::uint32_t lane_of(std::uint32_t queue) const { return place_of(queue) >> vc_shift_; }

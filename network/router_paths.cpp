@@ -19,11 +19,10 @@ std::uint32_t spread(std::uint32_t hash, std::uint32_t count) {
 }
 }  // namespace
 
-std::uint32_t Router::live_lane(std::uint32_t port, std::uint32_t turn) const {
+// That of the place `start`, or the next one that works.
+std::uint32_t Router::live_lane(std::uint32_t port, std::uint32_t start) const {
   const std::uint32_t first = first_lane_[port];
   const std::uint32_t lanes = first_lane_[port + 1] - first;
-  if (lanes == 1) return first;
-  const std::uint32_t start = spread(turn, lanes);
   for (std::uint32_t i = 0; i < lanes; ++i) {
     const std::uint32_t output = first + (start + i) % lanes;
     if (outputs_[output].timing != nullptr) return output;
@@ -49,14 +48,25 @@ std::uint32_t Router::least_waiting(const Hops& hops, std::uint32_t turn) const 
   return best;
 }
 
+// Consecutive lines take turns on the lanes of a link, as they do where they leave their GPU, so that those which came
+// by different lanes seldom meet; powers of two do not camp.
+std::uint32_t Router::lane_by_turns(std::uint32_t port, const Packet& packet) const {
+  const std::uint32_t turn = packet.line + (packet.line >> 8);
+  const std::uint32_t first = first_lane_[port];
+  const std::uint32_t lanes = first_lane_[port + 1] - first;
+  if (all_lanes_work_) return first + turn % lanes;
+  return live_lane(port, turn % lanes);
+}
+
 std::uint32_t Router::choose(const Hops& hops, const Packet& packet) {
   if (hops.count == 1) {
     const std::uint32_t port = hops.port(0);
     if (first_lane_[port + 1] - first_lane_[port] == 1) return first_lane_[port];
+    if (choice_ == PathChoice::ecmp) return lane_by_turns(port, packet);
   }
   switch (choice_) {
     case PathChoice::deterministic:
-      return live_lane(hops.port(hops.preferred), path_hash(packet, 0));
+      return lane_by_turns(hops.port(hops.preferred), packet);
     case PathChoice::adaptive:
       return least_waiting(hops, path_hash(packet, node_));
     case PathChoice::ecmp:
@@ -72,7 +82,8 @@ std::uint32_t Router::choose(const Hops& hops, const Packet& packet) {
   }
   const std::uint32_t index = choice_ == PathChoice::spray ? turn_ % hops.count : spread(hash, hops.count);
   const std::uint32_t turn = choice_ == PathChoice::spray ? turn_ / hops.count * 0x9E3779B9U : hash * 0x9E3779B9U;
-  return live_lane(hops.port(static_cast<std::uint16_t>(index)), turn);
+  const std::uint32_t port = hops.port(static_cast<std::uint16_t>(index));
+  return live_lane(port, spread(turn, first_lane_[port + 1] - first_lane_[port]));
 }
 
 }  // namespace weft

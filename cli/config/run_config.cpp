@@ -165,6 +165,15 @@ void read_nodes(JsonReader& top, RunConfig& config) {
   config.gpus = std::min(config.system.max_gpus,
                          static_cast<std::uint32_t>(top.integer("nodes", 1, most)) * cluster->gpus_per_node);
 }
+
+// Of GPUs that have links to each other, those that take part have the ones among them: what the configuration says is
+// the whole machine's.
+void leave_out_links_to_others(RunConfig& config) {
+  NetworkSpec& network = config.system.network;
+  const std::uint32_t all = network.cluster ? network.cluster->gpus_per_node : config.system.max_gpus;
+  if (network.topology != TopologyKind::fully_connected || config.gpus >= all) return;
+  network.links_per_gpu = network.links_per_gpu / (all - 1) * (config.gpus - 1);
+}
 }  // namespace
 
 bool is_sweep(const Json& document) {
@@ -202,6 +211,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   check_beside(config, file.string());
   config.resolved = resolve(config);
   config.sha256 = sha256(config.resolved.dump());
+  leave_out_links_to_others(config);
   return config;
 }
 

@@ -42,6 +42,20 @@ std::uint32_t links_of_gpu(const NetworkSpec& network) {
   return direct ? network.links_per_gpu : network.injection_lanes;
 }
 
+// The same among a group of one node, where not all of them lead there.
+std::uint32_t links_among(const NetworkSpec& network, std::uint32_t gpus_per_node, const GpuGroup& group,
+                          const RingOrders* rings) {
+  const auto ranks = static_cast<std::uint32_t>(group.size());
+  const bool in_node = group.front().value / gpus_per_node == group.back().value / gpus_per_node;
+  if (in_node && ranks < gpus_per_node && network.topology == TopologyKind::fully_connected) {
+    return network.links_per_gpu / (gpus_per_node - 1) * (ranks - 1);
+  }
+  if (in_node && ranks < 8 && network.topology == TopologyKind::hybrid_cube_mesh) {
+    return rings != nullptr ? rings->cycles() : network.lanes;
+  }
+  return links_of_gpu(network);
+}
+
 // Of the router of a GPU, to other routers, at most.
 std::uint32_t links_between_routers(const NetworkSpec& network, std::uint32_t gpus) {
   const auto both_ways = [](std::uint32_t size) { return std::min(2U, size - 1); };
@@ -141,6 +155,8 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
         ring = rings.emplace(ring, demand.group, rings_of_group(config.system.network, gpus, demand.group));
       }
       context.ring_orders = ring->second;
+      context.links_per_gpu =
+          links_among(config.system.network, context.gpus_per_node, demand.group, ring->second.get());
       const auto known = std::find_if(multicasts.begin(), multicasts.end(), [&](const Multicast& m) {
         return m.group == demand.group && m.type == demand.type;
       });

@@ -202,6 +202,17 @@ TEST(LinksEndToEnd, LanesToASwitchAreSharedAndThoseToAnOwnRouterAreNot) {
   EXPECT_EQ(own.at("notes").dump().find("injection_lanes"), std::string::npos);
 }
 
+// Lines that come by different lanes of one link go on by different lanes of the next: three carry nearly what they
+// can.
+TEST(LinksEndToEnd, LinesOfAMessageTakeTurnsOnTheLanesBetweenRouters) {
+  const TemporaryFolder folder;
+  folder.write("e.json", R"({"system": {"base": "hgx-h100", "max_gpus": 4, "switch_reduce": null,
+      "network": {"topology": "ring", "lanes": 3, "injection_lanes": 12}}, "gpus": 4,
+    "workload": {"collective": "shift", "bytes": 16777216}})");
+  const double GBps = 16777216e-9 / time_of(result_of("", folder).at("collectives").at(0));
+  EXPECT_GT(GBps, 0.75 * 3 * 25 * 0.94 * 128 / 144);  // lanes by chance: 0.6
+}
+
 TEST(GroupsEndToEnd, AGroupWaitsForItsLateGpuAndOthersDoNot) {
   const TemporaryFolder folder;
   folder.write("e.json", R"({"system": "hgx-h100", "gpus": 4, "workload": {"collective": "all_reduce", "bytes": 65536,

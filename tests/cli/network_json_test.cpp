@@ -66,6 +66,21 @@ TEST(NetworkJson, LinksToRoutersAreAsWideAsThoseBetweenThem) {
   EXPECT_EQ(lanes_for_each_gpu(network, 8), 0U);
 }
 
+// A GPU of eight has seven links, one to each other one.
+TEST(NetworkJson, SomeGpusThatAreFullyConnectedHaveTheLinksAmongThem) {
+  const auto read = [](int gpus) {
+    return read_run_config(
+        Json{{"system", "mi300x"}, {"gpus", gpus}, {"workload", {{"collective", "all_reduce"}, {"bytes", 1 << 20}}}},
+        "e.json");
+  };
+  EXPECT_EQ(read(8).system.network.links_per_gpu, 7U);
+  EXPECT_EQ(read(4).system.network.links_per_gpu, 3U);
+  const RunConfig two = read(2);
+  EXPECT_EQ(two.system.network.links_per_gpu, 1U);
+  EXPECT_EQ(two.resolved.at("system").at("network").at("links_per_gpu"), 7);
+  EXPECT_EQ(read_run_config(two.resolved, "r.json").system.network.links_per_gpu, 1U);
+}
+
 TEST(NetworkJson, ReadsAGraph) {
   const RunConfig config = config_with(R"({"topology": "graph", "graph": {
       "nodes": [{"name": "a", "gpu": true}, {"name": "b", "gpu": true}, {"name": "c", "gpu": true},

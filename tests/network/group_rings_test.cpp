@@ -65,6 +65,31 @@ TEST(GroupRings, OfAHybridCubeMeshUseAllSixLinksOfEachGpuBothWays) {
   expect_arcs_of(spec, 8, 6);  // 6 x 8 arcs: all of 24 links
 }
 
+// Half of a machine, as a small instance has it: two cycles both ways by its four links a GPU.
+TEST(GroupRings, OfAPartOfAHybridCubeMeshUseTheLinksAmongIt) {
+  const NetworkSpec spec = network_of(TopologyKind::hybrid_cube_mesh);
+  expect_arcs_of(spec, 4, 4);
+  expect_arcs_of(spec, 3, 2);
+  const auto network = make_network(spec, 8);
+  const GpuGroup others{GpuId{1}, GpuId{2}, GpuId{5}, GpuId{6}};
+  const auto orders = rings_of_group(spec, 8, others);
+  ASSERT_NE(orders, nullptr);
+  for (const auto& [arc, uses] : arcs(*orders)) {
+    EXPECT_LE(uses, links(*network, others[arc.first].value, others[arc.second].value));
+  }
+}
+
+TEST(GroupRings, OfAPartOfOtherNetworksGoByLinksToo) {
+  const auto of_four = rings_of_group(network_of(TopologyKind::fully_connected), 8, all(4));
+  ASSERT_NE(of_four, nullptr);
+  EXPECT_EQ(arcs(*of_four).size(), 12U);  // each to each
+  const auto row = rings_of_group(network_of(TopologyKind::torus, {4, 4}), 16, all(4));
+  ASSERT_NE(row, nullptr);
+  EXPECT_EQ(row->cycles(), 2U);
+  EXPECT_EQ(row->after(0, 0, 1) == 1 ? row->after(1, 0, 1) : row->after(0, 0, 1), 3U);
+  EXPECT_EQ(rings_of_group(network_of(TopologyKind::switched), 8, all(4)), nullptr);
+}
+
 TEST(GroupRings, OfGridsStepAlongLinksAndUseNoneTwice) {
   expect_arcs_of(network_of(TopologyKind::ring), 5, 2);
   expect_arcs_of(network_of(TopologyKind::torus, {4, 4}), 16, 4);
