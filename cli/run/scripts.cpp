@@ -35,11 +35,23 @@ ScriptedKernel copy_script(const CopyDemand& copy) {
   return kernel;
 }
 
-// Links by which a GPU reaches the others: where it sits behind a router, those to it; of a hybrid cube mesh its six.
-std::uint32_t links_of_gpu(const NetworkSpec& network) {
+// Of the router of a GPU, to other routers, at most.
+std::uint32_t links_between_routers(const NetworkSpec& network, std::uint32_t gpus) {
+  const auto both_ways = [](std::uint32_t size) { return std::min(2U, size - 1); };
+  std::uint32_t neighbours = 0;
+  if (network.topology == TopologyKind::ring) neighbours = both_ways(gpus);
+  if (network.topology == TopologyKind::hypercube) neighbours = static_cast<std::uint32_t>(std::bit_width(gpus - 1));
+  for (const std::uint32_t size : network.dimensions) neighbours += both_ways(size);
+  return neighbours * network.lanes;
+}
+
+// Links by which a GPU reaches the others of its node: those to a switch, or the fewest on the way through its router.
+std::uint32_t links_of_gpu(const NetworkSpec& network, std::uint32_t gpus_per_node) {
   if (network.topology == TopologyKind::hybrid_cube_mesh) return 6 * network.lanes;
   const bool direct = network.topology == TopologyKind::switched || network.topology == TopologyKind::fully_connected;
-  return direct ? network.links_per_gpu : network.injection_lanes;
+  if (direct) return network.links_per_gpu;
+  if (!has_router_for_each_gpu(network.topology) || gpus_per_node < 2) return network.injection_lanes;
+  return std::min(network.injection_lanes, links_between_routers(network, gpus_per_node));
 }
 
 // The same among a group of one node, where not all of them lead there.
@@ -53,17 +65,7 @@ std::uint32_t links_among(const NetworkSpec& network, std::uint32_t gpus_per_nod
   if (in_node && ranks < 8 && network.topology == TopologyKind::hybrid_cube_mesh) {
     return rings != nullptr ? rings->cycles() : network.lanes;
   }
-  return links_of_gpu(network);
-}
-
-// Of the router of a GPU, to other routers, at most.
-std::uint32_t links_between_routers(const NetworkSpec& network, std::uint32_t gpus) {
-  const auto both_ways = [](std::uint32_t size) { return std::min(2U, size - 1); };
-  std::uint32_t neighbours = 0;
-  if (network.topology == TopologyKind::ring) neighbours = both_ways(gpus);
-  if (network.topology == TopologyKind::hypercube) neighbours = static_cast<std::uint32_t>(std::bit_width(gpus - 1));
-  for (const std::uint32_t size : network.dimensions) neighbours += both_ways(size);
-  return neighbours * network.lanes;
+  return links_of_gpu(network, gpus_per_node);
 }
 
 // Says so where the lanes between GPUs and their routers bind before those routers' links do.
@@ -121,7 +123,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
   const auto gpus = static_cast<std::uint32_t>(programs.size());
   CollectiveContext context{.gpu = &config.system.gpu,
                             .library = &config.system.collectives,
-                            .links_per_gpu = links_of_gpu(config.system.network),
+                            .links_per_gpu = 0,  // of each group its own
                             .gpus_per_node = cluster ? cluster->gpus_per_node : gpus,
                             .gpus_per_nic = cluster ? cluster->gpus_per_node / cluster->nics_per_node : 1,
                             .gpus_per_process = config.host.gpus_per_process,
