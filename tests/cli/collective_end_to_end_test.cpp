@@ -213,6 +213,15 @@ TEST(LinksEndToEnd, LinesOfAMessageTakeTurnsOnTheLanesBetweenRouters) {
   EXPECT_GT(GBps, 0.75 * 3 * 25 * 0.94 * 128 / 144);  // lanes by chance: 0.6
 }
 
+// 16 lanes to the router are no 16 links: half a megabyte by two is long enough for LL128.
+TEST(LinksEndToEnd, TheTunerReckonsWithTheLinksBehindTheRouter) {
+  const TemporaryFolder folder;
+  folder.write("e.json", R"({"system": {"base": "hgx-h100", "max_gpus": 4, "switch_reduce": null,
+      "network": {"topology": "ring", "injection_lanes": 16}}, "gpus": 4, "all_reduce": {"algorithm": "ring"},
+    "workload": {"collective": "all_reduce", "bytes": 524288}})");
+  EXPECT_EQ(result_of("", folder).at("collectives").at(0).at("protocol"), "LL128");
+}
+
 TEST(GroupsEndToEnd, AGroupWaitsForItsLateGpuAndOthersDoNot) {
   const TemporaryFolder folder;
   folder.write("e.json", R"({"system": "hgx-h100", "gpus": 4, "workload": {"collective": "all_reduce", "bytes": 65536,
