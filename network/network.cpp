@@ -33,7 +33,8 @@ void NetworkBuilder::refuse(const std::string& key, const std::string& message) 
 
 void NetworkBuilder::expect_places(std::uint64_t places, std::uint32_t count, const std::string& key) const {
   if (places < count) {
-    refuse(key, "expected places for " + std::to_string(count) + " GPUs, got " + std::to_string(places));
+    refuse(key, "expected places for " + std::to_string(count) + " GPUs (" +
+                    (spec_.cluster ? "gpus_per_node" : "max_gpus") + "), got " + std::to_string(places));
   }
 }
 

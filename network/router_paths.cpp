@@ -54,36 +54,35 @@ std::uint32_t Router::lane_by_turns(std::uint32_t port, const Packet& packet) co
   const std::uint32_t turn = packet.line + (packet.line >> 8);
   const std::uint32_t first = first_lane_[port];
   const std::uint32_t lanes = first_lane_[port + 1] - first;
-  if (all_lanes_work_) return first + turn % lanes;
-  return live_lane(port, turn % lanes);
+  if (lanes == 1) return first;
+  return all_lanes_work_ ? first + turn % lanes : live_lane(port, turn % lanes);
 }
 
 std::uint32_t Router::choose(const Hops& hops, const Packet& packet) {
   if (hops.count == 1) {
     const std::uint32_t port = hops.port(0);
     if (first_lane_[port + 1] - first_lane_[port] == 1) return first_lane_[port];
-    if (choice_ == PathChoice::ecmp) return lane_by_turns(port, packet);
   }
   switch (choice_) {
     case PathChoice::deterministic:
       return lane_by_turns(hops.port(hops.preferred), packet);
+    case PathChoice::ecmp: {
+      const std::uint32_t index = spread(path_hash(packet, node_), hops.count);
+      return lane_by_turns(hops.port(static_cast<std::uint16_t>(index)), packet);
+    }
     case PathChoice::adaptive:
       return least_waiting(hops, path_hash(packet, node_));
-    case PathChoice::ecmp:
     case PathChoice::spray:
       break;
   }
-  const std::uint32_t hash = choice_ == PathChoice::spray ? 0 : path_hash(packet, node_);
-  if (choice_ == PathChoice::spray) ++turn_;
+  ++turn_;
   if (hops.ports == nullptr && all_lanes_work_) {
     const std::uint32_t first = first_lane_[hops.first];
-    const std::uint32_t lanes = first_lane_[hops.first + hops.count] - first;
-    return first + (choice_ == PathChoice::spray ? turn_ % lanes : spread(hash, lanes));
+    return first + turn_ % (first_lane_[hops.first + hops.count] - first);
   }
-  const std::uint32_t index = choice_ == PathChoice::spray ? turn_ % hops.count : spread(hash, hops.count);
-  const std::uint32_t turn = choice_ == PathChoice::spray ? turn_ / hops.count * 0x9E3779B9U : hash * 0x9E3779B9U;
-  const std::uint32_t port = hops.port(static_cast<std::uint16_t>(index));
-  return live_lane(port, spread(turn, first_lane_[port + 1] - first_lane_[port]));
+  const std::uint32_t port = hops.port(static_cast<std::uint16_t>(turn_ % hops.count));
+  const std::uint32_t lanes = first_lane_[port + 1] - first_lane_[port];
+  return live_lane(port, spread(turn_ / hops.count * 0x9E3779B9U, lanes));
 }
 
 }  // namespace weft

@@ -107,7 +107,7 @@ TEST(NetworkJson, ALinkPresetReplacesTheLinkAndKeysBesideItGoOverIt) {
 
 TEST(NetworkJson, NamesThePlaceOfWhatMakesNoNetwork) {
   EXPECT_THAT(error_with(R"({"topology": "torus", "dimensions": [2, 2]})"),
-              HasSubstr("e.json: /network/dimensions: expected places for 8 GPUs, got 4"));
+              HasSubstr("e.json: /network/dimensions: expected places for 8 GPUs (max_gpus), got 4"));
   EXPECT_THAT(error_with(R"({"topology": "torus", "dimensions": [2, "x"]})"),
               HasSubstr("/network/dimensions: expected"));
   EXPECT_THAT(error_with(R"({"topology": "mesh"})"), HasSubstr("/network/dimensions: expected"));

@@ -196,13 +196,13 @@ TEST(Routing, NamesWhatIsWrongWithAGraph) {
   EXPECT_NE(
       error_of(spec, 4).find("/network/graph: expected a network in which all GPUs reach each other, got no route"),
       std::string::npos);
-  EXPECT_EQ(error_of(square_graph(), 5), "/network/graph/nodes: expected places for 5 GPUs, got 4");
+  EXPECT_EQ(error_of(square_graph(), 5), "/network/graph/nodes: expected places for 5 GPUs (max_gpus), got 4");
 }
 
 TEST(Routing, NamesWhatIsWrongWithADimension) {
   NetworkSpec spec = fabric_of(TopologyKind::mesh);
   spec.dimensions = {4, 4};
-  EXPECT_EQ(error_of(spec, 17), "/network/dimensions: expected places for 17 GPUs, got 16");
+  EXPECT_EQ(error_of(spec, 17), "/network/dimensions: expected places for 17 GPUs (max_gpus), got 16");
 }
 
 TEST(Routing, GoesAroundALinkThatIsOut) {

@@ -106,7 +106,7 @@ TYPED_TEST(TimingWheelOf, FindsTheNextEventAllAroundTheWheel) {
 // Thousands of chips have one each.
 TEST(TimingWheel, TakesFewKilobytesOfTheHost) {
   EXPECT_LE(sizeof(TimingWheel<Wide>), 9U << 10);
-  EXPECT_LE(sizeof(TimingWheel<int, 1024>), 9U << 10);
+  EXPECT_LE(sizeof(TimingWheel<int, 1024>), 5U << 10);
 }
 
 TYPED_TEST(TimingWheelOf, AnnouncesEventsBeforeItHandlesThem) {
