@@ -45,13 +45,25 @@ std::uint32_t links_between_routers(const NetworkSpec& network, std::uint32_t gp
   return neighbours * network.lanes;
 }
 
+// What the lanes between a GPU and its router carry, in links between routers.
+std::uint32_t injection_links(const NetworkSpec& network) {
+  const auto rate = [](const LinkSpec& link) { return link.bandwidth.count(); };
+  const std::int64_t all = network.injection_lanes * rate(network.injection.value_or(network.link));
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(1, all / rate(network.link)));
+}
+
 // Links by which a GPU reaches the others of its node: those to a switch, or the fewest on the way through its router.
 std::uint32_t links_of_gpu(const NetworkSpec& network, std::uint32_t gpus_per_node) {
   if (network.topology == TopologyKind::hybrid_cube_mesh) return 6 * network.lanes;
   const bool direct = network.topology == TopologyKind::switched || network.topology == TopologyKind::fully_connected;
   if (direct) return network.links_per_gpu;
   if (!has_router_for_each_gpu(network.topology) || gpus_per_node < 2) return network.injection_lanes;
-  return std::min(network.injection_lanes, links_between_routers(network, gpus_per_node));
+  return std::min(injection_links(network), links_between_routers(network, gpus_per_node));
+}
+
+// One of those links.
+LinkSpec link_of_gpu(const NetworkSpec& network) {
+  return has_router_for_each_gpu(network.topology) ? network.link : network.injection.value_or(network.link);
 }
 
 // The same among a group of one node, where not all of them lead there.
@@ -72,7 +84,7 @@ std::uint32_t links_among(const NetworkSpec& network, std::uint32_t gpus_per_nod
 std::string narrow_injection(const NetworkSpec& network, std::uint32_t gpus) {
   if (!has_router_for_each_gpu(network.topology) || lanes_for_each_gpu(network, gpus) > 0) return "";
   const std::uint32_t links = links_between_routers(network, gpus);
-  if (network.injection_lanes >= links) return "";
+  if (injection_links(network) >= links) return "";
   return fmt::format(
       "Between a GPU and its router there are {} lanes (network.injection_lanes), from there up to {} to others: a "
       "router that is part of the GPU has {} for each GPU, {} in all.",
@@ -127,7 +139,7 @@ Scripts::Scripts(const RunConfig& config, const std::vector<Program>& programs)
                             .gpus_per_node = cluster ? cluster->gpus_per_node : gpus,
                             .gpus_per_nic = cluster ? cluster->gpus_per_node / cluster->nics_per_node : 1,
                             .gpus_per_process = config.host.gpus_per_process,
-                            .link = config.system.network.injection.value_or(config.system.network.link).bandwidth,
+                            .link = link_of_gpu(config.system.network).bandwidth,
                             .nic_GBps = nic_of_gpu_GBps(config.system.network),
                             .node_latency = latency_between_nodes(config.system.network),
                             .values_travel = config.functional.has_value()};

@@ -200,6 +200,8 @@ TEST(LinksEndToEnd, LanesToASwitchAreSharedAndThoseToAnOwnRouterAreNot) {
   const Json own = run(R"({"topology": "ring", "lanes": 2, "injection_lanes": 8})");
   EXPECT_EQ(used(own), 2);
   EXPECT_EQ(own.at("notes").dump().find("injection_lanes"), std::string::npos);
+  const Json wide = run(R"({"topology": "ring", "lanes": 2, "injection": {"preset": "nvlink5"}})");  // twice the rate
+  EXPECT_EQ(wide.at("notes").dump().find("injection_lanes"), std::string::npos);
 }
 
 // Lines that come by different lanes of one link go on by different lanes of the next: three carry nearly what they
