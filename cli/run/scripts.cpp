@@ -85,10 +85,14 @@ std::string narrow_injection(const NetworkSpec& network, std::uint32_t gpus) {
   if (!has_router_for_each_gpu(network.topology) || lanes_for_each_gpu(network, gpus) > 0) return "";
   const std::uint32_t links = links_between_routers(network, gpus);
   if (injection_links(network) >= links) return "";
-  return fmt::format(
-      "Between a GPU and its router there are {} lanes (network.injection_lanes), from there up to {} to others: a "
-      "router that is part of the GPU has {} for each GPU, {} in all.",
-      network.injection_lanes, links, network.lanes, network.lanes * gpus);
+  const auto lanes = [](std::uint32_t count) { return fmt::format("{} lane{}", count, count == 1 ? "" : "s"); };
+  std::string note = fmt::format("A GPU has {} to its router (network.injection_lanes), which has up to {} to others",
+                                 lanes(network.injection_lanes), links);
+  constexpr std::uint32_t kMostLanes = 255;
+  if (const std::uint32_t own = network.lanes * gpus; own <= kMostLanes) {
+    note += fmt::format(": a router that is part of the GPU would have {} for each GPU, {} in all", network.lanes, own);
+  }
+  return note + ".";
 }
 
 double nic_of_gpu_GBps(const NetworkSpec& network) {

@@ -196,7 +196,7 @@ TEST(LinksEndToEnd, LanesToASwitchAreSharedAndThoseToAnOwnRouterAreNot) {
   EXPECT_EQ(used(run(R"({"topology": "fat_tree", "tree": {"levels": 2, "radix": 4}, "lanes": 8})")), 8);
   EXPECT_EQ(used(run(R"({"topology": "ring", "lanes": 2})")), 2);
   EXPECT_THAT(run(R"({"topology": "ring", "lanes": 2})").at("notes").dump(),
-              HasSubstr("there are 2 lanes (network.injection_lanes), from there up to 4 to others"));
+              HasSubstr("has 2 lanes to its router (network.injection_lanes), which has up to 4 to others: a router"));
   const Json own = run(R"({"topology": "ring", "lanes": 2, "injection_lanes": 8})");
   EXPECT_EQ(used(own), 2);
   EXPECT_EQ(own.at("notes").dump().find("injection_lanes"), std::string::npos);
