@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "network/lane_turn.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -65,10 +66,7 @@ LinkLane LinkPorts::lane_in(std::uint32_t bundle, std::uint32_t spread) const {
 }
 
 namespace {
-// Consecutive lines take turns; powers of two do not camp.
-std::uint32_t spread_of(LineAddress line) { return line + (line >> 8); }
-
-LinkLane one_of(const std::vector<LinkLane>& lanes, LineAddress line) { return lanes[spread_of(line) % lanes.size()]; }
+LinkLane one_of(const std::vector<LinkLane>& lanes, LineAddress line) { return lanes[lane_turn(line) % lanes.size()]; }
 }  // namespace
 
 LinkLane LinkPorts::lane_of_group(LineAddress line, std::uint16_t group) const {
@@ -76,7 +74,7 @@ LinkLane LinkPorts::lane_of_group(LineAddress line, std::uint16_t group) const {
 }
 
 LinkLane LinkPorts::lane_of(LineAddress line, std::uint16_t destination) const {
-  const std::uint32_t spread = spread_of(line);
+  const std::uint32_t spread = lane_turn(line);
   if (destination - plan_.first_gpu >= plan_.gpus) {
     return lane_in(static_cast<std::uint32_t>(transmitters_.size() - 1), spread);
   }

@@ -1,4 +1,5 @@
 // Which lane a packet leaves by, of the ports that are as good as each other.
+#include "network/lane_turn.h"
 #include "network/router.h"
 
 namespace weft {
@@ -48,10 +49,9 @@ std::uint32_t Router::least_waiting(const Hops& hops, std::uint32_t turn) const 
   return best;
 }
 
-// Consecutive lines take turns on the lanes of a link, as they do where they leave their GPU, so that those which came
-// by different lanes seldom meet; powers of two do not camp.
+// As where packets leave their GPU, so that those which came by different lanes seldom meet.
 std::uint32_t Router::lane_by_turns(std::uint32_t port, const Packet& packet) const {
-  const std::uint32_t turn = packet.line + (packet.line >> 8);
+  const std::uint32_t turn = lane_turn(packet.line);
   const std::uint32_t first = first_lane_[port];
   const std::uint32_t lanes = first_lane_[port + 1] - first;
   if (lanes == 1) return first;

@@ -19,7 +19,6 @@ constexpr double kMaxTimeNs = 1e9;
 constexpr double kMinTimeNs = 1e-3;
 constexpr double kMaxGBps = 1e6;
 constexpr double kMinGBps = 1e-3;
-constexpr std::int64_t kMaxLanes = 255;  // a lane's number is a byte of a packet
 
 struct TopologyEntry {
   TopologyKind kind;

@@ -8,6 +8,8 @@
 
 namespace weft {
 
+inline constexpr std::int64_t kMaxLanes = 255;  // of a link: a lane's number is a byte of a packet
+
 // Reads or writes a network of up to `max_gpus` GPUs. Reading throws InputError for what makes no network.
 void network_fields(FieldReader& fields, NetworkSpec& network, std::uint32_t max_gpus);
 void network_fields(FieldWriter& fields, NetworkSpec& network, std::uint32_t max_gpus);

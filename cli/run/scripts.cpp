@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "cli/config/network_json.h"
 #include "cli/config/why_not_in_switch.h"
 #include "cli/run/beside.h"
 #include "network/group_rings.h"
@@ -66,7 +67,7 @@ LinkSpec link_of_gpu(const NetworkSpec& network) {
   return has_router_for_each_gpu(network.topology) ? network.link : network.injection.value_or(network.link);
 }
 
-// The same among a group of one node, where not all of them lead there.
+// The same among a group of one node, where not all of them lead there; of a hybrid cube mesh those that rings go by.
 std::uint32_t links_among(const NetworkSpec& network, std::uint32_t gpus_per_node, const GpuGroup& group,
                           const RingOrders* rings) {
   const auto ranks = static_cast<std::uint32_t>(group.size());
@@ -74,7 +75,7 @@ std::uint32_t links_among(const NetworkSpec& network, std::uint32_t gpus_per_nod
   if (in_node && ranks < gpus_per_node && network.topology == TopologyKind::fully_connected) {
     return network.links_per_gpu / (gpus_per_node - 1) * (ranks - 1);
   }
-  if (in_node && ranks < 8 && network.topology == TopologyKind::hybrid_cube_mesh) {
+  if (in_node && network.topology == TopologyKind::hybrid_cube_mesh) {
     return rings != nullptr ? rings->cycles() : network.lanes;
   }
   return links_of_gpu(network, gpus_per_node);
@@ -88,8 +89,7 @@ std::string narrow_injection(const NetworkSpec& network, std::uint32_t gpus) {
   const auto lanes = [](std::uint32_t count) { return fmt::format("{} lane{}", count, count == 1 ? "" : "s"); };
   std::string note = fmt::format("A GPU has {} to its router (network.injection_lanes), which has up to {} to others",
                                  lanes(network.injection_lanes), links);
-  constexpr std::uint32_t kMostLanes = 255;
-  if (const std::uint32_t own = network.lanes * gpus; own <= kMostLanes) {
+  if (const std::uint32_t own = network.lanes * gpus; own <= kMaxLanes) {
     note += fmt::format(": a router that is part of the GPU would have {} for each GPU, {} in all", network.lanes, own);
   }
   return note + ".";
