@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "gpu_model/clock_domain.h"
 
@@ -29,6 +29,7 @@ class StoreCredits {
     if (last - first >= kSlots) return false;
     first_ = first;
     last_ = last;
+    if (places_.empty()) places_.resize(kSlots);
     places_[index(slot)] += static_cast<std::uint16_t>(count);
     pending_ += count;
     return true;
@@ -57,9 +58,9 @@ class StoreCredits {
   static constexpr std::int64_t kSlots = 64;
   static std::size_t index(std::int64_t slot) { return static_cast<std::size_t>(slot) % kSlots; }
 
-  std::array<std::uint16_t, kSlots> places_{};
-  std::int64_t first_ = 0;  // nothing is noted before this slot,
-  std::int64_t last_ = 0;   // nor behind this one
+  std::vector<std::uint16_t> places_;  // from the first one on: many units never store
+  std::int64_t first_ = 0;             // nothing is noted before this slot,
+  std::int64_t last_ = 0;              // nor behind this one
   std::uint32_t pending_ = 0;
   int shift_;
 };

@@ -1,6 +1,7 @@
 #include "gpu_model/tlb.h"
 
 #include <bit>
+#include <utility>
 
 #include "sim/error.h"
 
@@ -21,16 +22,30 @@ Tlb::Tlb(std::uint32_t entries, std::int64_t page_bytes)
 }
 
 Tlb::Found Tlb::find(LineAddress line) {
-  if (entries_.empty()) entries_.resize(std::size_t{sets_} * ways_);
+  if (entries_.empty()) grow();
   const std::uint32_t page = line >> page_shift_;
-  Entry* const set = &entries_[std::size_t{page % sets_} * ways_];
+  Entry* set = set_of(page);
   std::uint32_t at = 0;
   while (at < ways_ - 1 && set[at].page != page) ++at;
   const bool hit = set[at].page == page;
+  while (!hit && set[ways_ - 1].page != kNoPage && held_ < sets_) {  // the last one keeps its place in its set
+    grow();
+    set = set_of(page);
+  }
   const Entry entry = hit ? set[at] : Entry{page, 0};
   std::copy_backward(set, set + at, set + at + 1);
   set[0] = entry;
   return {&set[0].ready, hit};
+}
+
+// Each set becomes two, of pages in the order in which they were used.
+void Tlb::grow() {
+  held_ = held_ == 0 ? sets_ >> std::countr_zero(sets_) : 2 * held_;
+  const std::vector<Entry> before = std::exchange(entries_, std::vector<Entry>(std::size_t{held_} * ways_));
+  for (const Entry& entry : before) {
+    if (entry.page == kNoPage) continue;
+    *std::ranges::find(set_of(entry.page), set_of(entry.page) + ways_, kNoPage, &Entry::page) = entry;
+  }
 }
 
 void Tlb::rest() {

@@ -1,5 +1,6 @@
 // Translations of addresses: sets of up to 16 pages, least recently used first out. An entry is there before its
-// translation is: who asks meanwhile waits for it.
+// translation is: who asks meanwhile waits for it. Sets come into being as pages do: where an entry would have to make
+// room in fewer sets, they double first, so nothing is forgotten earlier and a GPU that touched little holds little.
 #pragma once
 
 #include <algorithm>
@@ -30,14 +31,19 @@ class Tlb {
   void rest();
 
  private:
+  static constexpr std::uint32_t kNoPage = ~std::uint32_t{0};
   struct Entry {
-    std::uint32_t page = ~std::uint32_t{0};
+    std::uint32_t page = kNoPage;
     SubCycle ready = 0;
   };
+  [[nodiscard]] Entry* set_of(std::uint32_t page) { return &entries_[std::size_t{page % held_} * ways_]; }
+  void grow();
+
   std::uint32_t page_shift_;  // of a line address
   LineAddress page_mask_;
   std::uint32_t ways_;
   std::uint32_t sets_;
+  std::uint32_t held_ = 0;      // of these, so far
   std::vector<Entry> entries_;  // of a set, most recently used first; from the first access on
 };
 

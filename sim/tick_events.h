@@ -64,6 +64,10 @@ class EventRings {
     return fresh;
   }
   [[gnu::noinline]] void more_nodes() {
+    if (pool_.size() == pool_.capacity()) {  // no twice as many: a run has thousands of pools
+      pool_.reserve(pool_.size() + pool_.size() / 4 + 16);
+      free_.reserve(pool_.capacity());
+    }
     free_.push_back(static_cast<std::uint32_t>(pool_.size()));
     pool_.emplace_back();
   }

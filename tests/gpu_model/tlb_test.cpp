@@ -3,6 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <deque>
+#include <random>
+#include <set>
+#include <vector>
+
 #include "tests/gpu_model/small_gpu.h"
 
 namespace weft {
@@ -19,6 +25,29 @@ TEST(Tlb, ForgetsTheLeastRecentlyUsedPage) {
   EXPECT_FALSE(tlb.find(4 * kPageLines).hit);  // page 1 goes
   EXPECT_TRUE(tlb.find(0).hit);
   EXPECT_FALSE(tlb.find(1 * kPageLines).hit);
+}
+
+// Sets double as pages come: the same pages are forgotten as if all sets had been there from the start.
+TEST(Tlb, ForgetsTheSameWhileItGrows) {
+  constexpr std::uint32_t kSets = 12;  // 3, 6 and 12 of them
+  constexpr std::uint32_t kWays = 16;
+  Tlb tlb(kSets * kWays, kPage);
+  std::vector<std::deque<std::uint32_t>> sets(kSets);  // most recently used first
+  std::minstd_rand random(1);
+  int misses_of_known = 0;
+  std::set<std::uint32_t> known;
+  for (int i = 0; i < 20000; ++i) {
+    const auto page = static_cast<std::uint32_t>(random() % (1 + static_cast<unsigned>(i) / 20));  // 1000 at the end
+    std::deque<std::uint32_t>& set = sets[page % kSets];
+    const auto at = std::ranges::find(set, page);
+    const bool held = at != set.end();
+    if (held) set.erase(at);
+    if (!held && set.size() == kWays) set.pop_back();
+    set.push_front(page);
+    ASSERT_EQ(tlb.find(page * kPageLines).hit, held) << i;
+    misses_of_known += !held && !known.insert(page).second ? 1 : 0;
+  }
+  EXPECT_GT(misses_of_known, 100);
 }
 
 TEST(Tlb, KnowsWhichGroupsEnterAPage) {
