@@ -11,6 +11,7 @@
 #include "sim/error.h"
 #include "traces/json_stream.h"
 #include "traces/kineto_names.h"
+#include "traces/mended_json.h"
 #include "traces/readable_text.h"
 
 namespace weft {
@@ -232,7 +233,8 @@ ExecutionTrace read_execution_trace(const std::filesystem::path& file) {
       for (std::size_t i = 0; stream.next_element(i == 0); ++i) {
         const std::string_view json = stream.value();
         dom::object node;
-        if (const auto error = parser.parse(json.data(), json.size(), false).get(node))
+        if (const auto error = parser.parse(json.data(), json.size(), false).get(node);
+            error && parser.parse(mended_json(json)).get(node))
           fail(fmt::format("/nodes/{}", i), std::string("expected a node, got: ") + simdjson::error_message(error));
         if (!node["name"].is_string()) fail(fmt::format("/nodes/{}", i), "expected a \"name\", got none");
         if (auto read = reader.read(node)) trace.nodes.push_back(std::move(*read));

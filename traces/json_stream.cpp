@@ -30,7 +30,12 @@ bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; 
 }  // namespace
 
 JsonStream::JsonStream(const std::filesystem::path& file, const UnpackLimits& limits)
-    : file_(file, limits), window_(kWindow + kPadding) {}
+    : file_(file, limits), window_(kWindow + kPadding) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  while (end_ < kByteOrderMark.size() && more(true)) {
+  }
+  if (std::string_view(window_.data(), end_).starts_with(kByteOrderMark)) begin_ = position_ = kByteOrderMark.size();
+}
 
 void JsonStream::fail(const std::string& message) const {
   throw InputError(file_.name(), fmt::format("byte {}", position_), message);

@@ -47,21 +47,13 @@ class KinetoReader {
     throw InputError(file_.name, place, message);
   }
 
-  // The on-demand parser, which keeps every digit of the times, must not be used further after a syntax error; so none
-  // may be left for it to find.
-  od::document checked(std::string_view json) {
-    if (const auto error = checker_.parse(json.data(), json.size(), false).error(); error != simdjson::SUCCESS)
-      throw simdjson::simdjson_error(error);
-    return parser_.iterate(simdjson::padded_string_view(json, json.size() + JsonStream::kPadding));
-  }
-
   void parse() {
     if (stream_.take_if('[')) {
       read_events();
       return;
     }
     if (!stream_.take_if('{')) {
-      (void)checked(stream_.value());
+      (void)checked_(stream_.value());
       fail("expected a Kineto trace (an object with \"traceEvents\"), got another JSON value");
     }
     bool found = false;
@@ -73,16 +65,16 @@ class KinetoReader {
         if (!stream_.take_if('[')) fail("expected a list of events");
         found = true;
         read_events();
-      } else if (key == "deviceProperties" && stream_.peek() == '[') {
-        od::document devices = checked(stream_.value());
+      } else if ((key == "deviceProperties" || key == "computeProperties") && stream_.peek() == '[') {
+        od::document devices = checked_(stream_.value());
         read_devices(devices.get_array());
       } else if (key == "distributedInfo" && stream_.peek() == '{') {
-        od::document document = checked(stream_.value());
+        od::document document = checked_(stream_.value());
         od::object info = document.get_object();
         file_.rank = integer(info, "rank");
         file_.world_size = integer(info, "world_size");
       } else if (key == "baseTimeNanoseconds") {
-        od::document document = checked(stream_.value());
+        od::document document = checked_(stream_.value());
         base_ = document.get_int64();
       } else {
         has_nodes = has_nodes || key == "nodes";
@@ -102,8 +94,8 @@ class KinetoReader {
       device.id = integer(o, "id").value_or(static_cast<std::int64_t>(file_.devices.size()));
       device.name = text(o, "name");
       device.memory_bytes = std::max<std::int64_t>(integer(o, "totalGlobalMem").value_or(0), 0);
-      device.compute_units =
-          static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer(o, "numSms").value_or(0), 0, 1 << 20));
+      const std::int64_t units = integer(o, "numSms").value_or(integer(o, "multiProcessorCount").value_or(0));
+      device.compute_units = static_cast<std::uint32_t>(std::clamp<std::int64_t>(units, 0, 1 << 20));
       file_.devices.push_back(std::move(device));
     }
   }
@@ -113,10 +105,10 @@ class KinetoReader {
     for (number_ = 0; stream_.next_element(number_ == 0); ++number_) {
       event_name_ = {};
       if (stream_.peek() != '{') {
-        (void)checked(stream_.value());
+        (void)checked_(stream_.value());
         fail("expected an event object");
       }
-      od::document document = checked(stream_.value());
+      od::document document = checked_(stream_.value());
       od::object o = document.get_object();
       read_event(o);
     }
@@ -280,8 +272,7 @@ class KinetoReader {
   }
 
   JsonStream stream_;
-  od::parser parser_;
-  simdjson::dom::parser checker_;
+  kineto_json::CheckedParser checked_;
   KinetoFile file_;
   std::string place_;  // outside of events
   bool in_event_ = false;

@@ -13,9 +13,30 @@
 
 #include "traces/kineto_events.h"
 #include "traces/kineto_names.h"
+#include "traces/mended_json.h"
 #include "traces/operator_call.h"
 
 namespace weft::kineto_json {
+
+// The on-demand parser keeps every digit of the times and must not be used further after a syntax error; so none may be
+// left for it to find. Text that is not JSON is mended where it can be.
+class CheckedParser {
+ public:
+  // `json` is followed by SIMDJSON_PADDING bytes. The document is valid until the next call, and as long as `json` is.
+  simdjson::ondemand::document operator()(std::string_view json) {
+    const auto error = checker_.parse(json.data(), json.size(), false).error();
+    if (error == simdjson::SUCCESS)
+      return parser_.iterate(simdjson::padded_string_view(json, json.size() + simdjson::SIMDJSON_PADDING));
+    mended_ = simdjson::padded_string(mended_json(json));
+    if (checker_.parse(mended_).error() != simdjson::SUCCESS) throw simdjson::simdjson_error(error);
+    return parser_.iterate(mended_);
+  }
+
+ private:
+  simdjson::dom::parser checker_;
+  simdjson::ondemand::parser parser_;
+  simdjson::padded_string mended_;
+};
 
 inline std::optional<std::int64_t> integer(simdjson::ondemand::object& o, std::string_view key) {
   simdjson::ondemand::value v;

@@ -62,9 +62,13 @@ std::optional<KinetoCategory> kineto_category(std::string_view cat, std::string_
   if (c == "kernel") return KinetoCategory::kernel;
   if (c == "gpu_memcpy" || c == "memcpy") return KinetoCategory::copy;
   if (c == "gpu_memset" || c == "memset") return KinetoCategory::memset;
-  if (c == "runtime" || c == "cuda_runtime" || c == "cuda_driver" || c == "hip" || c == "hip_runtime")
-    return KinetoCategory::runtime;
+  // Of CUDA, HIP and what else has a profiler: "cuda_runtime", "cuda_driver", "xpu_runtime".
+  if (c == "runtime" || c == "hip" || c.ends_with("_runtime") || c.ends_with("_driver")) return KinetoCategory::runtime;
   if (c == "cuda_sync") return KinetoCategory::synchronization;
+  // Until PyTorch 1.10 what a program marks was an operator among others.
+  if (c == "operator" &&
+      (name.starts_with("ProfilerStep#") || name.starts_with("Optimizer.") || name.starts_with("nccl:")))
+    return KinetoCategory::annotation;
   if (c == "cpu_op" || c == "operator") return KinetoCategory::cpu_operator;
   if (c == "user_annotation") return KinetoCategory::annotation;
   if (c == "python_function" && name.starts_with("nn.Module: ")) return KinetoCategory::module;

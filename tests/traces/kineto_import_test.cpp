@@ -45,6 +45,20 @@ TEST(KinetoImport, ReadsOldFiles) {
   EXPECT_EQ(op.iteration, 0u);
 }
 
+// Steps and the optimizer were operators then, and the GPU's properties had another name.
+TEST(KinetoImport, FindsStepsAmongOldOperators) {
+  const Trace trace = import_text(
+      kineto_trace({kineto_event("Operator", "ProfilerStep#3", 5, "100", "90"),
+                    kineto_event("Operator", "Optimizer.step#SGD.step", 5, "105", "40"),
+                    kineto_event("Runtime", "cudaLaunchKernel", 5, "110", "5", R"("External id":9)"),
+                    kineto_event("Kernel", "add_kernel", 7, "130", "20", R"("External id":9,"device":0,"stream":7)")},
+                   R"("computeProperties":[{"id":0,"name":"V100","multiProcessorCount":80}],)"));
+  ASSERT_EQ(trace.ranks.at(0).ops.size(), 1u);
+  EXPECT_EQ(trace.ranks[0].ops[0].phase, TrainingPhase::optimizer);
+  EXPECT_EQ(trace.ranks[0].iterations.at(0).name, "ProfilerStep#3");
+  EXPECT_EQ(trace.ranks[0].compute_units, 80u);
+}
+
 // Microseconds with fractions after a base, steps, annotations, collective arguments, device properties.
 std::vector<std::string> new_events() {
   const std::string collective =
