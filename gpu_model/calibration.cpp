@@ -262,7 +262,7 @@ void add(const KnownFit& more, std::vector<KnownFit>& known) {
 
 void apply(const DemandFit& fit, KernelDemand& demand) {
   demand.extra_cycles_per_block += fit.extra_cycles_per_block;
-  demand.extra_waits = fit.extra_waits;
+  if (fit.extra_cycles_per_block > 0) demand.extra_waits = fit.extra_waits;
   demand.memory_scale *= fit.memory_scale;
   for (double& flops : demand.flops) flops *= fit.flops_scale;
 }

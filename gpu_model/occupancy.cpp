@@ -81,6 +81,16 @@ std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& nee
   return UnitSlots(unit).room(needs);
 }
 
+std::uint32_t most_shared_memory(const ComputeUnitSpec& unit) {
+  const std::uint32_t whole = unit.shared_memory_bytes / kSharedMemoryUnit * kSharedMemoryUnit;
+  return whole - std::min(whole, unit.reserved_shared_memory_bytes);
+}
+
+std::uint32_t most_registers_per_thread(const ComputeUnitSpec& unit, std::uint32_t threads) {
+  const std::uint32_t of_warp = unit.registers / std::max(1U, (threads + kWarp - 1) / kWarp);
+  return of_warp / kRegisterUnit * kRegisterUnit / kWarp;
+}
+
 BlockNeeds needs_that_fit(const GpuSpec& gpu, std::string_view whose, std::uint32_t threads,
                           std::uint32_t registers_per_thread, std::uint32_t shared_memory_bytes) {
   const BlockNeeds needs = block_needs(gpu.compute_unit, threads, registers_per_thread, shared_memory_bytes);

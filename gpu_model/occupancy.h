@@ -42,6 +42,11 @@ class UnitSlots {
   std::uint32_t carveout_ = 0;  // of the blocks that stand on it
 };
 
+// The most that a block can have so that one fits on an empty unit: bytes of shared memory; registers a thread of so
+// many (0: not even one each).
+[[nodiscard]] std::uint32_t most_shared_memory(const ComputeUnitSpec& unit);
+[[nodiscard]] std::uint32_t most_registers_per_thread(const ComputeUnitSpec& unit, std::uint32_t threads);
+
 // Blocks of one kind that fit on an empty unit; 0 when not even one does.
 [[nodiscard]] std::uint32_t blocks_per_unit(const ComputeUnitSpec& unit, const BlockNeeds& needs);
 // What one block of `whose` takes. InputError when it does not fit on an empty unit: it would wait for ever.

@@ -2,7 +2,9 @@
 // exact, and the same trace gives the same bytes.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "traces/trace.h"
 
@@ -16,5 +18,8 @@ void write_trace(const Trace& trace, const std::filesystem::path& file);
 // and got when it is no gzip, no JSON, another schema, has missing, unknown or uneven columns, indices outside their
 // tables, or fails validate().
 [[nodiscard]] Trace read_trace(const std::filesystem::path& file);
+
+// Its "world_size", without reading on; none where read_trace() would refuse the file, or has not come to it yet.
+[[nodiscard]] std::optional<std::uint32_t> recorded_world_size(const std::filesystem::path& file);
 
 }  // namespace weft

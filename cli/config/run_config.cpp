@@ -16,6 +16,7 @@
 #include "sim/config_file.h"
 #include "sim/error.h"
 #include "sim/hash.h"
+#include "traces/trace_file.h"
 #include "workloads/single_sample/transformer.h"
 
 namespace weft {
@@ -48,6 +49,7 @@ void workload_fields(Fields& f, TraceWorkload& trace) {
   f.flag("recorded_waits", trace.recorded_waits, Presence::optional);
   f.flag("fit_overlapped", trace.fit_overlapped, Presence::optional);
   f.text("demands", trace.demands, Presence::optional);
+  f.text("recorded_on", trace.recorded_on, Presence::optional);
 }
 
 template <class Fields>
@@ -92,6 +94,8 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
   if (auto* trace = std::get_if<TraceWorkload>(&config.workload)) {
     trace->file = find_input(trace->file, file).string();
     if (!trace->demands.empty()) trace->demands = find_input(trace->demands, file).string();
+    if (!trace->recorded_on.empty())
+      static_cast<void>(load_preset("systems", trace->recorded_on, file.string(), "/workload/recorded_on"));
   }
 }
 
@@ -166,6 +170,14 @@ void read_nodes(JsonReader& top, RunConfig& config) {
                          static_cast<std::uint32_t>(top.integer("nodes", 1, most)) * cluster->gpus_per_node);
 }
 
+// A trace is replayed on as many GPUs as it was recorded on, where the system has them.
+void take_recorded_gpus(RunConfig& config) {
+  const auto* trace = std::get_if<TraceWorkload>(&config.workload);
+  if (trace == nullptr) return;
+  const std::uint32_t recorded = recorded_world_size(trace->file).value_or(config.gpus);
+  if (recorded <= config.system.max_gpus) config.gpus = recorded;
+}
+
 // Of GPUs that have links to each other, those that take part have the ones among them: what the configuration says is
 // the whole machine's.
 void leave_out_links_to_others(RunConfig& config) {
@@ -203,6 +215,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   fields.count("gpus", config.gpus, 1, config.system.max_gpus, Presence::optional);
   fields.count("threads", config.threads, 1, 1024, Presence::optional);
   read_workload(top.object("workload"), file, config);
+  if (!top.has("gpus") && !top.has("nodes")) take_recorded_gpus(config);
   experiment_fields(fields, config);
   check_sample(config, file.string());
   load_algorithm(config, file);

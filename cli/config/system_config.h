@@ -39,6 +39,7 @@ struct TraceWorkload {
   bool recorded_waits = true;
   bool fit_overlapped = true;  // kernels that never ran alone, to their shortest time beside communication
   std::string demands;         // file of fitted demands; empty: calibrate in the run
+  std::string recorded_on;     // system with the recorded GPU, on which kernels are fitted; empty: the simulated one
 };
 struct ModelWorkload {
   std::string model;

@@ -10,8 +10,9 @@
 
 #include "cli/config/collective_config.h"
 #include "cli/config/sample_config.h"
+#include "cli/run/fitting_blocks.h"
+#include "cli/run/recorded_gpu.h"
 #include "cli/run/recorded_waits.h"
-#include "gpu_model/occupancy.h"
 #include "network/network.h"
 #include "sim/error.h"
 #include "traces/replay_graph.h"
@@ -24,20 +25,13 @@ namespace weft {
 
 namespace {
 
-// The recorded GPU may have had larger clusters of thread blocks. What blocks of one that does not fit fetched for each
-// other each of them fetches for itself.
-void cut_clusters(Graph& graph, const GpuSpec& gpu, std::vector<std::string>& notes) {
-  bool cut = false;
+// As they fit on the GPU that they are fitted on.
+void cut_blocks(Graph& graph, const GpuSpec& gpu, std::vector<std::string>& notes) {
+  FittingBlocks blocks(gpu);
   for (Node& node : graph.nodes) {
-    LaunchShape& shape = node.kernel.shape;
-    if (node.kind != NodeKind::kernel || shape.cluster_blocks == 1) continue;
-    const std::uint32_t fits = cluster_that_fits(gpu, shape);
-    if (fits == shape.cluster_blocks) continue;
-    cut = true;
-    shape.cluster_blocks = fits;
-    for (TensorUse& use : node.kernel.reads) use.shared_by = 1;
+    if (node.kind == NodeKind::kernel) blocks.cut(node.kernel.shape, node.kernel.reads);
   }
-  if (cut) notes.push_back(fmt::format("Clusters of thread blocks larger than those of {} are cut.", gpu.name));
+  blocks.note(notes);
 }
 
 // The place in the trace of the rank that every GPU replays.
@@ -62,10 +56,11 @@ void tell_urgent_streams(std::span<const Graph> graphs, std::vector<std::string>
 }
 
 std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkload& workload, const RunConfig& config,
-                                          ReplaySpec spec, std::vector<std::string>& notes, const Running* running) {
+                                          ReplaySpec spec, const GpuSpec& fitted_on, std::vector<std::string>& notes,
+                                          const Running* running) {
   const std::size_t chosen = chosen_rank(trace, workload);
   Graph graph = graph_from_trace(trace, chosen, workload.fit_overlapped);
-  cut_clusters(graph, config.system.gpu, notes);
+  cut_blocks(graph, fitted_on, notes);
   if (trace.world_size > 1 || config.gpus > 1) {
     notes.push_back(fmt::format("Every GPU replays rank {} of {}: what the ranks did differently is not in the result.",
                                 trace.ranks[chosen].rank, trace.world_size));
@@ -110,28 +105,33 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
       config.gpus,         config.iterations, workload.host_time_scale, {}, config.system.gpu.launch.device_latency,
       config.high_priority};
   const bool each = replays_each_rank(trace, workload);
+  const bool elsewhere = is_on_another_gpu(config);
+  const GpuSpec fitted_on = elsewhere ? recorded_system(config).gpu : config.system.gpu;
   const auto each_rank = [&] {
     std::vector<Graph> graphs = graphs_from_trace(trace, workload.fit_overlapped);
-    for (Graph& graph : graphs) cut_clusters(graph, config.system.gpu, notes);
+    for (Graph& graph : graphs) cut_blocks(graph, fitted_on, notes);
     tell_urgent_streams(graphs, notes);
     return replay_ranks(graphs, spec);
   };
   std::vector<Program> programs =
-      each ? each_rank() : programs_of_one_rank(trace, workload, config, spec, notes, running);
+      each ? each_rank() : programs_of_one_rank(trace, workload, config, spec, fitted_on, notes, running);
   if (each) notes.push_back(fmt::format("Each GPU replays its own of the {} recorded ranks.", programs.size()));
-  notes.push_back(fmt::format(
-      "Demands of {}kernels are {}, and fitted to the time alone on the recorded GPU ({}), whatever GPU is "
-      "simulated.",
-      some_are_measured(programs) ? "some " : "",
-      some_are_measured(programs) ? "those of hardware counters, of the others guessed from name, grid and block"
+  const std::string on = elsewhere
+                             ? fmt::format("as that of {}, and run on {}", workload.recorded_on, config.system.gpu.name)
+                             : "whatever GPU is simulated (workload.recorded_on: on which to fit them)";
+  notes.push_back(fmt::format("Demands of {}kernels are {}, and fitted to the time alone on the recorded GPU ({}), {}.",
+                              some_are_measured(programs) ? "some " : "",
+                              some_are_measured(programs)
+                                  ? "those of hardware counters, of the others guessed from name, grid and block"
                                   : "guessed from name, grid and block",
-      trace.ranks.front().device.empty() ? "unknown" : trace.ranks.front().device));
+                              trace.ranks.front().device.empty() ? "unknown" : trace.ranks.front().device, on));
   if (const std::size_t kernels = overlapped_kernels({programs.data(), each ? programs.size() : 1}); kernels > 0) {
     notes.push_back(fmt::format(
         "{} kernels never ran alone in the trace: they are fitted to their shortest time there, beside communication "
         "(workload.fit_overlapped).",
         kernels));
   }
+  if (elsewhere && running != nullptr) bring_to_simulated_gpu(config, programs, *running, notes);
   return programs;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "cli/run/collective_times.h"
+#include "cli/run/recorded_gpu.h"
 #include "cli/sampled/ranks_apart.h"
 
 namespace weft {
@@ -13,9 +14,11 @@ namespace {
 // Recorded runs of more ranks take longer to simulate than what is asked for.
 constexpr std::uint32_t kMostRanks = 8;
 
-// The configured GPUs and links with collectives as they were recorded.
+// The recorded GPUs and links with collectives as they were.
 RunConfig as_recorded(const Graph& graph, const RunConfig& config, std::uint32_t gpus) {
   RunConfig recorded = config;
+  recorded.system = recorded_system(config);
+  if (auto* trace = std::get_if<TraceWorkload>(&recorded.workload)) trace->recorded_on.clear();
   recorded.gpus = gpus;
   recorded.collective = {};
   recorded.collective.algorithm = AllReduceAlgorithm::ring;
@@ -33,12 +36,12 @@ RunConfig as_recorded(const Graph& graph, const RunConfig& config, std::uint32_t
 
 std::vector<Time> recorded_collective_times(const Graph& graph, const RunConfig& config) {
   std::vector<Time> times(graph.nodes.size());
+  const std::uint32_t most_gpus = recorded_system(config).max_gpus;
   std::vector<CollectiveSignature> wanted;
   std::uint32_t gpus = 1;
   const auto signature = [&](const CollectiveNode& c) {
     const std::uint32_t recorded = c.group_size != 0 ? c.group_size : std::max(1U, graph.recorded_world);
-    return CollectiveSignature{c.kind, c.bytes.count(), c.type, 0,
-                               GpuGroup::first(std::min(recorded, config.system.max_gpus))};
+    return CollectiveSignature{c.kind, c.bytes.count(), c.type, 0, GpuGroup::first(std::min(recorded, most_gpus))};
   };
   const auto counts = [&](const Node& node) {
     return node.kind == NodeKind::collective && node.iteration < config.iterations &&
@@ -62,7 +65,7 @@ bool take_contention_from_waits(const RunConfig& config, const Graph& graph, Rep
                                 std::vector<Program>& programs,
                                 const std::function<void(double, const std::string&)>& progress) {
   const std::uint32_t ranks = graph.recorded_world;
-  if (ranks < 2 || ranks > config.system.max_gpus || ranks > std::max(kMostRanks, config.gpus)) return false;
+  if (ranks < 2 || ranks > recorded_system(config).max_gpus || ranks > std::max(kMostRanks, config.gpus)) return false;
   spec.gpus = ranks;
   spec.high_priority = false;
   std::vector<Program> recorded = replay(graph, spec);

@@ -8,12 +8,13 @@
 #include <numeric>
 #include <span>
 
-#include "cli/run/demands_file.h"
 #include "cli/run/functional.h"
 #include "cli/run/gather.h"
+#include "cli/run/kernel_fits.h"
 #include "cli/run/machine.h"
 #include "cli/run/memory_check.h"
 #include "cli/run/programs.h"
+#include "cli/run/recorded_gpu.h"
 #include "cli/run/scripts.h"
 #include "cli/run/standstill.h"
 #include "cli/sampled/ranks_apart.h"
@@ -43,41 +44,23 @@ double done_share(const Machine& machine) {
   return all == 0 ? 1 : static_cast<double>(ended) / static_cast<double>(all);
 }
 
-void note_calibration(const CalibrationSummary& summary, RunResult& result) {
-  if (summary.calibrated == 0) return;
-  result.notes.push_back(
-      fmt::format("{} kernels calibrated to their time alone, {} of them more than {:.0f} % off; {} "
-                  "kernels have no time alone in the trace and keep the guessed demand.",
-                  summary.calibrated, summary.missed, kCalibrationTolerance * 100, summary.uncalibrated));
-}
-
-// The kernels of each pass alone, from a file of demands or by running them; then the demands of all programs are
-// those.
+// The kernels of each pass alone; then the demands of all programs are those that were found.
 void fit_kernels(const RunConfig& config, std::vector<Program>& programs, const Progress& progress, AlonePasses& alone,
                  RunResult& result) {
-  const auto* trace = std::get_if<TraceWorkload>(&config.workload);
   const std::span<const Program> different(programs.data(), alone.passes.size());
+  const auto told = [&](double share) {
+    if (progress) progress(0.2 * share, "kernels alone");
+  };
   std::vector<std::vector<DemandFit>> fits;
-  if (trace != nullptr && !trace->demands.empty()) {
-    fits = read_demands(trace->demands, demands_origin(*trace, config.system, different), different);
+  if (is_on_another_gpu(config)) {
+    fits = no_fits(different);  // make_programs() has
   } else {
-    GpuSpec full_clock = config.system.gpu;  // a kernel by itself is shorter than what power is averaged over
-    full_clock.power.reset();
-    fits = run_kernels_alone(
-        different, full_clock, config.threads,
-        [&](double share) {
-          if (progress) progress(0.2 * share, "kernels alone");
-        },
-        result.engine.memory_transactions);
+    fits = fits_of({config.system, config.threads, std::get_if<TraceWorkload>(&config.workload)}, different, told,
+                   result.engine.memory_transactions);
+    note_fits(different, fits, result.notes);
+    apply_fits(fits, programs);
   }
-  note_calibration(summarise(different, fits), result);
   for (std::size_t p = 0; p < fits.size(); ++p) alone.passes[p].fits = std::move(fits[p]);
-  for (std::size_t g = 0; g < programs.size(); ++g) {
-    std::vector<ProgramOp>& ops = programs[g].ops.edit();
-    for (std::size_t o = 0; o < ops.size(); ++o) {
-      if (ops[o].kind == ProgramOpKind::kernel) apply(alone.of(g).fits[o], ops[o].kernel);
-    }
-  }
 }
 
 // Of programs that differ.

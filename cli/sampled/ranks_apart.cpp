@@ -11,7 +11,9 @@
 #include "cli/run/collective_times.h"
 #include "cli/run/demands_file.h"
 #include "cli/run/gather.h"
+#include "cli/run/kernel_fits.h"
 #include "cli/run/machine.h"
+#include "cli/run/recorded_gpu.h"
 #include "cli/run/standstill.h"
 #include "gpu_model/alone.h"
 #include "sim/error.h"
@@ -49,8 +51,11 @@ class RanksApart {
     std::size_t anew = 0;
   };
   Settled run(int most_runs, const std::function<void(double, const std::string&)>& progress) {
-    if (const auto& trace = std::get<TraceWorkload>(config_.workload); !trace.demands.empty()) {
-      const std::span<const Program> kinds = distinct_kernels(guessed_);
+    const auto& trace = std::get<TraceWorkload>(config_.workload);
+    const std::span<const Program> kinds = distinct_kernels(guessed_);
+    if (is_on_another_gpu(config_)) {
+      read_ = no_fits(kinds);
+    } else if (!trace.demands.empty()) {
       read_ = read_demands(trace.demands, demands_origin(trace, config_.system, kinds), kinds);
     }
     times_ = collective_times(config_, programs_);

@@ -54,6 +54,18 @@ TEST(Occupancy, OfKernelsThatWereProfiled) {
   EXPECT_EQ(blocks(544, 96, 87'568), 1U);     // NCCL's all-reduce
 }
 
+TEST(Occupancy, KnowsTheMostThatABlockCanHave) {
+  const std::uint32_t bytes = most_shared_memory(a100());
+  EXPECT_EQ(bytes, 163U << 10);
+  EXPECT_EQ(blocks(128, 32, bytes), 1U);
+  EXPECT_EQ(blocks(128, 32, bytes + 1), 0U);
+  for (const std::uint32_t threads : {32U, 96U, 256U, 1000U, 1024U, 2048U}) {
+    const std::uint32_t registers = most_registers_per_thread(a100(), threads);
+    EXPECT_GE(blocks(threads, registers, 0), 1U) << threads;
+    EXPECT_EQ(blocks(threads, registers + 1, 0), 0U) << threads;
+  }
+}
+
 TEST(Occupancy, RoomIsWhatFitsBesideOthers) {
   UnitSlots slots(a100());
   const BlockNeeds big = block_needs(a100(), 544, 96, 87'568);
