@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "traces/chakra_file.h"
 #include "traces/chakra_play.h"
 #include "traces/chakra_weft.h"
+#include "traces/kernel_counters.h"
 #include "traces/kineto_events.h"
 #include "traces/kineto_names.h"
 
@@ -80,6 +82,11 @@ class RankBuilder {
     rank_.iterations.push_back({"all", Time(), end});
     if (without_size_ != 0)
       notes_.push_back(fmt::format("{}: {} collectives have no size (\"comm_size\")", file_.name, without_size_));
+    if (without_work_ != 0)
+      notes_.push_back(
+          fmt::format("{}: {} computations say neither how long they took (\"duration_micros\") nor what they "
+                      "ask for (\"num_ops\", \"tensor_size\"): they take next to no time",
+                      file_.name, without_work_));
     return std::move(rank_);
   }
 
@@ -160,7 +167,32 @@ class RankBuilder {
     } else if (communicates(n)) {
       op.kind = TraceOpKind::collective;
       op.collective = collective(n);
+    } else {
+      count(n, op);
     }
+  }
+
+  // Generated traces say what a computation asks for, as ASTRA-sim's roofline takes it: operations, and bytes moved.
+  void count(const ChakraNode& n, TraceOp& op) {
+    const auto said = [&](const char* name) {
+      return std::clamp<std::int64_t>(n.attributes.integer(name, 0), 0, kMostCounted);
+    };
+    const std::int64_t operations = said("num_ops");
+    const std::int64_t bytes = said("tensor_size");
+    without_work_ += op.duration == Time() && operations == 0 && bytes == 0 ? 1 : 0;
+    if (operations == 0 && bytes == 0) return;
+    KernelCounters counters;
+    counters[KernelCounter::tensor_fp16_ops] = operations;
+    // Which of them are written is not said: a third, as of an addition, or a product of square matrices.
+    counters[KernelCounter::hbm_written_bytes] = bytes / 3;
+    counters[KernelCounter::hbm_read_bytes] = bytes - bytes / 3;
+    op.counters = std::make_shared<const KernelCounters>(counters);
+    // Nor is its grid. Blocks as libraries make them: each has a tile of a product, 128 x 128 x 1024, or 64 KiB.
+    constexpr std::int64_t kTileOperations = std::int64_t{2} * 128 * 128 * 1024;
+    constexpr std::int64_t kBlockBytes = 64 << 10;
+    const std::int64_t blocks = std::max((operations - 1) / kTileOperations, (bytes - 1) / kBlockBytes) + 1;
+    op.shape =
+        LaunchShape{{static_cast<std::uint32_t>(std::min<std::int64_t>(blocks, 1 << 24)), 1, 1}, {256, 1, 1}, 32, 0};
   }
 
   TraceCollective collective(const ChakraNode& n) {
@@ -203,7 +235,8 @@ class RankBuilder {
   TraceRank rank_;
   std::map<std::string, std::vector<std::uint32_t>> groups_;
   std::vector<std::optional<std::uint32_t>> number_;  // of the operation, by node
-  std::size_t without_size_ = 0;
+  std::size_t without_size_ = 0;                      // collectives
+  std::size_t without_work_ = 0;                      // computations
 };
 
 }  // namespace

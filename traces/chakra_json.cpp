@@ -81,7 +81,7 @@ class JsonReader {
     bool on_host = true;
     if (o["is_cpu_op"].get(on_host) == SUCCESS) node.attributes.set("is_cpu_op", on_host);
     for (const char* key :
-         {"comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "tensor_size", "tid", "stream"}) {
+         {"comm_type", "comm_size", "comm_src", "comm_dst", "comm_tag", "num_ops", "tensor_size", "tid", "stream"}) {
       std::int64_t value = 0;
       if (o[key].get(value) == SUCCESS) node.attributes.set(key, value);
     }

@@ -62,8 +62,10 @@ class Player {
         for (const std::uint64_t id : *list) {
           const auto found = numbers.find(id);
           if (found != numbers.end()) {
-            // Control dependencies tell who called whom; Chakra's own readers go by data alone.
-            if (list == &node.data_dependencies) out_.dependencies[i].push_back(found->second);
+            // In recordings control dependencies tell who called whom, and go in circles with those of data; generated
+            // traces order nodes by either.
+            const bool orders = list == &node.data_dependencies || node.data_dependencies.empty();
+            if (orders) out_.dependencies[i].push_back(found->second);
             continue;
           }
           ++missing;
@@ -111,8 +113,9 @@ class Player {
 
 bool on_host(const ChakraNode& node) {
   if (node.type == ChakraType::metadata) return true;
-  const bool* cpu = node.attributes.find<bool>("is_cpu_op");
-  return cpu == nullptr || *cpu;  // Chakra's own reader takes it for a node of the host when nothing is said
+  if (const bool* cpu = node.attributes.find<bool>("is_cpu_op")) return *cpu;
+  // Where nothing is said Chakra's own reader takes it for a node of the host; but generators of traces leave it out.
+  return node.type == ChakraType::compute && node.attributes.integer("num_ops", 0) <= 0;
 }
 
 std::uint32_t stream_of(const ChakraNode& node) {

@@ -79,13 +79,34 @@ std::vector<Program> programs_of_one_rank(const Trace& trace, const TraceWorkloa
   return programs;
 }
 
-bool some_are_measured(const std::vector<Program>& programs) {
-  const auto measured = [](const ProgramOp& op) {
-    return op.kind == ProgramOpKind::kernel && op.kernel.origin == DemandOrigin::counters;
-  };
+template <class Predicate>
+bool some_are(Predicate predicate, const std::vector<Program>& programs) {
+  const auto kernel = [&](const ProgramOp& op) { return op.kind == ProgramOpKind::kernel && predicate(op); };
   return std::any_of(programs.begin(), programs.end(), [&](const Program& program) {
-    return std::any_of(program.ops.begin(), program.ops.end(), measured);
+    return std::any_of(program.ops.begin(), program.ops.end(), kernel);
   });
+}
+
+// What is known of the kernels, and what was made of it.
+void tell_demands(const Trace& trace, const RunConfig& config, const std::vector<Program>& programs,
+                  std::vector<std::string>& notes) {
+  const bool counted =
+      some_are([](const ProgramOp& op) { return op.kernel.origin == DemandOrigin::counters; }, programs);
+  const std::string demands =
+      fmt::format("Demands of {}kernels are {}", counted ? "some " : "",
+                  counted ? "those counted in the trace, of the others guessed from name, grid and block"
+                          : "guessed from name, grid and block");
+  if (!some_are([](const ProgramOp& op) { return op.measured_alone > Time(0); }, programs)) {
+    notes.push_back(demands + "; none has a time alone in the trace that it could be fitted to.");
+    return;
+  }
+  const std::string& device = trace.ranks.front().device;
+  notes.push_back(fmt::format(
+      "{}, and fitted to the time alone on the recorded GPU ({}), {}.", demands, device.empty() ? "unknown" : device,
+      is_on_another_gpu(config)
+          ? fmt::format("as that of {}, and run on {}", std::get<TraceWorkload>(config.workload).recorded_on,
+                        config.system.gpu.name)
+          : "whatever GPU is simulated (workload.recorded_on: on which to fit them)"));
 }
 
 std::size_t overlapped_kernels(std::span<const Program> programs) {
@@ -116,15 +137,7 @@ std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig&
   std::vector<Program> programs =
       each ? each_rank() : programs_of_one_rank(trace, workload, config, spec, fitted_on, notes, running);
   if (each) notes.push_back(fmt::format("Each GPU replays its own of the {} recorded ranks.", programs.size()));
-  const std::string on = elsewhere
-                             ? fmt::format("as that of {}, and run on {}", workload.recorded_on, config.system.gpu.name)
-                             : "whatever GPU is simulated (workload.recorded_on: on which to fit them)";
-  notes.push_back(fmt::format("Demands of {}kernels are {}, and fitted to the time alone on the recorded GPU ({}), {}.",
-                              some_are_measured(programs) ? "some " : "",
-                              some_are_measured(programs)
-                                  ? "those of hardware counters, of the others guessed from name, grid and block"
-                                  : "guessed from name, grid and block",
-                              trace.ranks.front().device.empty() ? "unknown" : trace.ranks.front().device, on));
+  tell_demands(trace, config, programs, notes);
   if (const std::size_t kernels = overlapped_kernels({programs.data(), each ? programs.size() : 1}); kernels > 0) {
     notes.push_back(fmt::format(
         "{} kernels never ran alone in the trace: they are fitted to their shortest time there, beside communication "

@@ -4,6 +4,7 @@
 
 #include "tests/traces/temporary_file.h"
 #include "traces/chakra_file.h"
+#include "traces/replay_graph.h"
 
 namespace weft {
 namespace {
@@ -106,6 +107,52 @@ TEST_F(ChakraImport, LeavesOutDependenciesOnNodesThatAreNotThere) {
   EXPECT_THAT(notes_[0], HasSubstr("2 dependencies on 2 nodes that are not there (the first: 98)"));
 }
 
+// A generated trace: no durations, nothing of the host, an order by control dependencies. Its computations ask of a GPU
+// what they say, in blocks of a library's size.
+TEST_F(ChakraImport, TakesWhatComputationsAskFor) {
+  const auto generated = [](std::uint64_t id, std::int64_t operations, std::int64_t bytes) {
+    ChakraNode out;
+    out.id = id;
+    out.name = "COMP_NODE_" + std::to_string(id);
+    if (operations > 0) out.attributes.set("num_ops", operations);
+    if (bytes > 0) out.attributes.set("tensor_size", bytes);
+    return out;
+  };
+  constexpr std::int64_t kOperations = 50'000'000'000;
+  constexpr std::int64_t kBytes = 300'000'000;
+  ChakraNode reduce;
+  reduce.id = 2;
+  reduce.type = ChakraType::collective;
+  reduce.control_dependencies = {1};
+  reduce.attributes.set("comm_type", std::int64_t{0});
+  reduce.attributes.set("comm_size", std::int64_t{4096});
+  ChakraNode small = generated(3, 5, 0);
+  small.data_dependencies = {1};
+  small.control_dependencies = {2};  // who called it, where data says the order
+  const Trace trace = import({generated(1, kOperations, kBytes), reduce, small});
+  const std::vector<TraceOp>& ops = trace.ranks[0].ops;
+  ASSERT_EQ(ops.size(), 3u);
+  EXPECT_THAT(notes_, ElementsAre());
+  EXPECT_THAT(ops[1].waits, ElementsAre(0));
+  EXPECT_THAT(ops[2].waits, ElementsAre());  // its stream has the first one before it
+  EXPECT_EQ(ops[0].shape->blocks(), 4578u);  // of 64 KiB
+  EXPECT_EQ(ops[2].shape->blocks(), 1u);
+
+  const Graph graph = graph_from_trace(trace, 0);
+  const KernelNode& kernel = graph.nodes[0].kernel;
+  EXPECT_EQ(kernel.flops[static_cast<std::size_t>(Pipe::tensor_fp16)], kOperations);
+  double read = 0, written = 0;
+  for (const TensorUse& use : kernel.reads) read += static_cast<double>(use.bytes_per_block) * 4578;
+  for (const TensorUse& use : kernel.writes) written += static_cast<double>(use.bytes_per_block) * 4578;
+  EXPECT_NEAR(read, 2.0 / 3 * kBytes, 0.001 * kBytes);
+  EXPECT_NEAR(written, 1.0 / 3 * kBytes, 0.001 * kBytes);
+}
+
+TEST_F(ChakraImport, SaysOfHowManyNothingIsKnown) {
+  static_cast<void>(import({node(1, false, 0), node(2, false, 0), node(3, false, 4)}));
+  EXPECT_THAT(notes_, ElementsAre(HasSubstr("2 computations say neither how long they took")));
+}
+
 TEST_F(ChakraImport, RefusesWhatCannotRun) {
   EXPECT_THAT(input_error([&] {
                 (void)import({node(1, false, 1, {2}), node(2, false, 1, {1})});
@@ -120,6 +167,7 @@ TEST_F(ChakraImport, RefusesWhatCannotRun) {
 TEST_F(ChakraImport, ReadsJson) {
   const Trace trace = import_text(R"({"workload_name": "w", "workload_graph": [
     {"Id": 1, "Name": "host", "NodeType": 4, "data_deps": [], "runtime": 3, "is_cpu_op": true},
+    {"Id": 3, "Name": "generated", "NodeType": 4, "data_deps": [2], "num_ops": 1000},
     {"Id": 2, "Name": "ncclKernel_Broadcast_RING_LL_Sum_int8_t", "NodeType": 7, "ctrlDeps": [1], "data_deps": [1],
      "runtime": 5, "is_cpu_op": false, "comm_size": 64}]
 })");
@@ -127,6 +175,7 @@ TEST_F(ChakraImport, ReadsJson) {
   EXPECT_EQ(op.start, microseconds(3));
   EXPECT_EQ(op.collective->kind, CollectiveKind::broadcast);
   EXPECT_EQ(op.collective->elements, 64);
+  EXPECT_EQ((*trace.ranks[0].ops.at(1).counters)[KernelCounter::tensor_fp16_ops], 1000);
   for (const char* bad : {R"({"workload_graph": [1]})", R"({"workload_graph": [{"Id": -1, "NodeType": 4}]})",
                           R"({"workload_graph": [{"Id": 1, "NodeType": 44}]})",
                           R"({"workload_graph": [{"Id": 1, "NodeType": 4, "data_deps": ["x"]}]})"})
