@@ -21,9 +21,9 @@ struct Chunk {
 
 class AloneRun {
  public:
-  AloneRun(std::span<const Program> programs, const GpuSpec& gpu, std::uint32_t threads,
+  AloneRun(std::span<const Program> programs, const GpuSpec& gpu, std::uint32_t threads, bool skip_waves,
            const std::function<void(double)>& progress)
-      : programs_(programs), gpu_(gpu), threads_(threads), progress_(progress) {
+      : programs_(programs), gpu_(gpu), threads_(threads), skip_waves_(skip_waves), progress_(progress) {
     for (std::uint32_t p = 0; p < programs.size(); ++p) {
       fits_.emplace_back(programs[p].ops.size());
       for (std::uint32_t i = 0; i < programs[p].ops.size(); ++i) {
@@ -95,7 +95,7 @@ class AloneRun {
   }
 
   void run_chunk(Chunk& chunk) {
-    Trial trial(gpu_);
+    Trial trial(gpu_, skip_waves_);
     for (std::size_t k = warm_up_from(chunk.first); k < chunk.first; ++k) {
       trial.run(op(k), op(k).kernel);
       trial.keep();
@@ -125,6 +125,7 @@ class AloneRun {
   std::span<const Program> programs_;
   const GpuSpec& gpu_;
   std::uint32_t threads_;
+  bool skip_waves_;
   const std::function<void(double)>& progress_;
   std::vector<Kernel> kernels_;
   std::vector<std::vector<DemandFit>> fits_;  // by program and OpId
@@ -145,8 +146,8 @@ bool same_kernels(const Program& a, const Program& b) {
 std::vector<std::vector<DemandFit>> run_kernels_alone(std::span<const Program> programs, const GpuSpec& gpu,
                                                       std::uint32_t threads,
                                                       const std::function<void(double)>& progress,
-                                                      std::int64_t& transactions) {
-  return AloneRun(programs, gpu, threads, progress).run(transactions);
+                                                      std::int64_t& transactions, bool skip_waves) {
+  return AloneRun(programs, gpu, threads, skip_waves, progress).run(transactions);
 }
 
 std::span<const Program> distinct_kernels(std::span<const Program> programs) {

@@ -16,7 +16,8 @@ namespace weft {
 // Runs all kernels of `programs` alone, on up to `threads` threads; the result is the same for any number. Those with
 // measured_alone are calibrated to it (calibration.h). Returns a fit for each operation of each; programs are not
 // changed. The fits of the first iterations do not depend on how many follow. `progress` sees the share done and may be
-// empty; `transactions` grows by the memory transactions.
+// empty; `transactions` grows by the memory transactions. `skip_waves`: what repeats in a long kernel is left out, as
+// in sampled runs.
 //
 // Kernels go in chunks of kAloneChunk, each of which starts behind kAloneWarmUp kernels before it: an L2 of 40 MiB
 // holds what the last few kernels touched. Chunks go in rounds, each of as many as all before it, and know the fits of
@@ -24,7 +25,8 @@ namespace weft {
 [[nodiscard]] std::vector<std::vector<DemandFit>> run_kernels_alone(std::span<const Program> programs,
                                                                     const GpuSpec& gpu, std::uint32_t threads,
                                                                     const std::function<void(double)>& progress,
-                                                                    std::int64_t& transactions);
+                                                                    std::int64_t& transactions,
+                                                                    bool skip_waves = false);
 // The programs whose kernels need a pass of their own: the first for all, or, where any differ, all.
 [[nodiscard]] std::span<const Program> distinct_kernels(std::span<const Program> programs);
 inline constexpr std::size_t kAloneChunk = 48;

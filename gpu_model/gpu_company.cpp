@@ -124,7 +124,8 @@ double Gpu::share_rounds(std::uint32_t slot, double rounds) {
     RoundRate& rate = round_rates_[i];
     rate.rounds = convoys.rate(places[i]) * rounds / all;
     rate.carried = 0.5;
-    const double left = static_cast<double>(agents_[i].rounds) - agents_[i].load_round;
+    // Rounds that load nothing start before the cursor of loads comes to them.
+    const double left = static_cast<double>(agents_[i].rounds) - std::max(agents_[i].load_round, agents_[i].started);
     if (rate.rounds > 0) times = std::min(times, left / rate.rounds);
   }
   return times;

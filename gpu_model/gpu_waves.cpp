@@ -192,6 +192,8 @@ L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const Touc
     end = before(stream, round + rounds + 1);
     line = std::min(end, before(stream, round + rounds) + passed);
   };
+  // Rounds that load nothing may all be complete already.
+  const std::uint32_t complete = std::min(agent.complete + rounds, agent.phase.rounds);
   std::uint32_t issued = 0;
   agent.needed = 0;
   for (std::uint32_t s = 0; s < agent.load_count; ++s) {
@@ -206,7 +208,7 @@ L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const Touc
       issued += before(stream, round + rounds);
       touch(stream, before(stream, round), before(stream, round + rounds), false);
     }
-    agent.needed += before(stream, agent.complete + rounds + 1);
+    agent.needed += before(stream, complete + 1);
   }
   for (std::uint32_t s = 0; s < agent.store_count; ++s) {
     const LineStream& stream = agent.phase.stores[s];
@@ -214,9 +216,8 @@ L2Cache::Touched Gpu::skip_rounds(Agent& agent, std::uint32_t rounds, const Touc
     if (s == agent.store_stream) move(stream, round, agent.store_line, agent.store_end);
     touch(stream, before(stream, round), before(stream, round + rounds), true);
   }
-  for (std::uint32_t* at : {&agent.complete, &agent.started, &agent.computed, &agent.load_round, &agent.store_round}) {
-    *at += rounds;
-  }
+  agent.complete = complete;
+  for (std::uint32_t* at : {&agent.started, &agent.computed, &agent.load_round, &agent.store_round}) *at += rounds;
   // All that was issued is back but for what is out.
   agent.returned = issued - agent.loads_out;
   return moved;

@@ -2,11 +2,12 @@
 
 namespace weft {
 
-Trial::Trial(const GpuSpec& gpu) : spec_(gpu), l2_(gpu.l2, gpu.hbm, gpu.clock) {
+Trial::Trial(const GpuSpec& gpu, bool skip_waves) : spec_(gpu), l2_(gpu.l2, gpu.hbm, gpu.clock) {
   program_.priorities = {0};
   program_.ops.edit().resize(1);
   work_.program = &program_;
   work_.scripts = {nullptr};
+  work_.skip_waves = skip_waves;
 }
 
 Time Trial::run(const ProgramOp& op, const KernelDemand& demand) {

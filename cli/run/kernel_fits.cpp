@@ -12,7 +12,7 @@ std::vector<std::vector<DemandFit>> fits_of(const FittingPlace& place, std::span
     return read_demands(place.trace->demands, demands_origin(*place.trace, place.system, different), different);
   GpuSpec full_clock = place.system.gpu;  // a kernel by itself is shorter than what power is averaged over
   full_clock.power.reset();
-  return run_kernels_alone(different, full_clock, place.threads, progress, transactions);
+  return run_kernels_alone(different, full_clock, place.threads, progress, transactions, place.skip_waves);
 }
 
 std::vector<std::vector<DemandFit>> no_fits(std::span<const Program> different) {

@@ -17,6 +17,7 @@ struct FittingPlace {
   const SystemSpec& system;
   std::uint32_t threads = 1;
   const TraceWorkload* trace = nullptr;  // its `demands`, if any, are of this system's GPU
+  bool skip_waves = false;               // as run_kernels_alone's
 };
 
 // By program and OpId, of programs whose kernels differ (distinct_kernels). `transactions` grows by those simulated;

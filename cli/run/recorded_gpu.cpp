@@ -46,8 +46,9 @@ void bring_to_simulated_gpu(const RunConfig& config, std::vector<Program>& progr
       if (running) running(from + 0.1 * share, "kernels alone on " + where);
     };
   };
+  const bool sampled = config.fidelity == Fidelity::sampled;
   std::int64_t transactions = 0;
-  const auto fits = fits_of({recorded, config.threads, recorded_elsewhere(config)}, {programs.data(), kinds},
+  const auto fits = fits_of({recorded, config.threads, recorded_elsewhere(config), sampled}, {programs.data(), kinds},
                             told(recorded.gpu.name, 0), transactions);
   note_fits({programs.data(), kinds}, fits, notes);
   apply_fits(fits, programs);
@@ -58,7 +59,7 @@ void bring_to_simulated_gpu(const RunConfig& config, std::vector<Program>& progr
     (g == 0 ? blocks : again).cut(op.kernel.shape, op.kernel.reads);
   });
   blocks.note(notes);
-  const auto here = fits_of({config.system, config.threads}, {programs.data(), kinds},
+  const auto here = fits_of({config.system, config.threads, nullptr, sampled}, {programs.data(), kinds},
                             told(config.system.gpu.name, 0.1), transactions);
   each_kernel(programs, [&](ProgramOp& op, std::size_t g, std::size_t o) {
     op.measured_alone = here[here.size() == 1 ? 0 : g][o].alone;

@@ -66,6 +66,26 @@ TEST(GpuWaves, RoundsOfOneWaveThatWaitsForHbm) {
 
 TEST(GpuWaves, RoundsOfOneWaveThatComputes) { expect_the_same_in_less(one_wave(8, 6.4e8)); }
 
+// Of many rounds one loads a line, so all are complete long before they are computed.
+TEST(GpuWaves, RoundsThatLoadNothing) {
+  KernelDemand demand = grid_of(8, 128);
+  demand.reads = {{.base = 0, .bytes_per_block = 32}};
+  demand.writes = {{.base = 1 << 20, .bytes_per_block = 4096}};
+  demand.write_at_end = true;
+  demand.iterations = 200'000;
+  demand.stages = 2;
+  demand.flops[0] = 3.2e9 * 8;
+  const Program program = program_of({kernel_op(demand)});
+  AloneGpu whole(small_gpu(), program);
+  whole.run();
+  AloneGpu skipping(small_gpu(), program);
+  skipping.skip_waves();
+  const Gpu& some = skipping.run();
+  EXPECT_TRUE(some.done());
+  EXPECT_GT(some.skipped().at, 0);
+  EXPECT_NEAR(skipping.duration(0) / whole.duration(0), 1, 0.01);
+}
+
 // Waves of blocks that stream the same lines, more than the L2 holds, and add to others, which are fetched first: what
 // is left out moves as much as what is simulated.
 TEST(GpuWaves, BlocksThatStreamTheSameLines) {
