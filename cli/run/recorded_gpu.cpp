@@ -48,7 +48,7 @@ void bring_to_simulated_gpu(const RunConfig& config, std::vector<Program>& progr
   };
   const bool sampled = config.fidelity == Fidelity::sampled;
   std::int64_t transactions = 0;
-  const auto fits = fits_of({recorded, config.threads, recorded_elsewhere(config), sampled}, {programs.data(), kinds},
+  const auto fits = fits_of({recorded, config.threads, recorded_elsewhere(config)}, {programs.data(), kinds},
                             told(recorded.gpu.name, 0), transactions);
   note_fits({programs.data(), kinds}, fits, notes);
   apply_fits(fits, programs);
