@@ -160,14 +160,8 @@ class RankWriter {
                                                 op.duration.count()});
     if (op.shape) {
       const LaunchShape& s = *op.shape;
-      std::vector<std::int64_t> launch{s.grid[0],
-                                       s.grid[1],
-                                       s.grid[2],
-                                       s.block[0],
-                                       s.block[1],
-                                       s.block[2],
-                                       s.registers_per_thread,
-                                       s.shared_memory_bytes};
+      std::vector<std::int64_t> launch{s.grid[0],  s.grid[1],  s.grid[2],  s.block[0],
+                                       s.block[1], s.block[2], s.registers_per_thread, s.shared_memory_bytes};
       if (s.cluster_blocks > 1) launch.push_back(s.cluster_blocks);
       a.set("launch", launch);
     }

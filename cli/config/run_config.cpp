@@ -178,15 +178,16 @@ void take_recorded_gpus(RunConfig& config) {
   if (recorded <= config.system.max_gpus) config.gpus = recorded;
 }
 
-// Of GPUs that have links to each other, those that take part have the ones among them: what the configuration says is
-// the whole machine's.
-void leave_out_links_to_others(RunConfig& config) {
-  NetworkSpec& network = config.system.network;
-  const std::uint32_t all = network.cluster ? network.cluster->gpus_per_node : config.system.max_gpus;
-  if (network.topology != TopologyKind::fully_connected || config.gpus >= all) return;
-  network.links_per_gpu = network.links_per_gpu / (all - 1) * (config.gpus - 1);
-}
 }  // namespace
+
+void have_links_among(std::uint32_t gpus, std::uint32_t before, SystemSpec& system) {
+  NetworkSpec& network = system.network;
+  const std::uint32_t all = network.cluster ? network.cluster->gpus_per_node : system.max_gpus;
+  gpus = std::min(gpus, all);
+  before = std::min(before, all);
+  if (network.topology != TopologyKind::fully_connected || gpus == before || before < 2) return;
+  network.links_per_gpu = network.links_per_gpu / (before - 1) * (gpus - 1);
+}
 
 bool is_sweep(const Json& document) {
   return document.is_object() && (document.contains("base") || document.contains("grid") || document.contains("zip"));
@@ -224,7 +225,7 @@ RunConfig read_run_config(const Json& document, const fs::path& file) {
   check_beside(config, file.string());
   config.resolved = resolve(config);
   config.sha256 = sha256(config.resolved.dump());
-  leave_out_links_to_others(config);
+  have_links_among(config.gpus, config.system.max_gpus, config.system);
   return config;
 }
 

@@ -18,6 +18,11 @@ namespace weft {
 // The same from a document; `file` names it in messages and is where relative paths start from.
 [[nodiscard]] RunConfig read_run_config(const Json& document, const std::filesystem::path& file);
 
+// Of GPUs that have links to each other, those that take part have the ones among them: `links_per_gpu` of a system
+// with the links among `before` of its GPUs becomes that of `gpus`. A configuration's is the whole machine's; a
+// RunConfig has those among its own GPUs.
+void have_links_among(std::uint32_t gpus, std::uint32_t before, SystemSpec& system);
+
 // Whether it is a sweep and no configuration: it has a base, or varies something.
 [[nodiscard]] bool is_sweep(const Json& document);
 

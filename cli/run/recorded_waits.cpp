@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
+#include "cli/config/run_config.h"
 #include "cli/run/collective_times.h"
 #include "cli/run/recorded_gpu.h"
 #include "cli/sampled/ranks_apart.h"
@@ -18,8 +20,10 @@ constexpr std::uint32_t kMostRanks = 8;
 RunConfig as_recorded(const Graph& graph, const RunConfig& config, std::uint32_t gpus) {
   RunConfig recorded = config;
   recorded.system = recorded_system(config);
-  if (auto* trace = std::get_if<TraceWorkload>(&recorded.workload)) trace->recorded_on.clear();
   recorded.gpus = gpus;
+  auto* trace = std::get_if<TraceWorkload>(&recorded.workload);
+  const bool whole = trace != nullptr && !std::exchange(trace->recorded_on, "").empty();
+  have_links_among(gpus, whole ? recorded.system.max_gpus : config.gpus, recorded.system);
   recorded.collective = {};
   recorded.collective.algorithm = AllReduceAlgorithm::ring;
   recorded.functional.reset();

@@ -5,10 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "cli/config/run_config.h"
 #include "cli/output/kernels_csv_reader.h"
+#include "cli/run/recorded_waits.h"
 #include "tests/cli/run_weft.h"
 #include "tests/cli/small_trace.h"
 #include "tests/sim/temporary_folder.h"
+#include "traces/replay_graph.h"
 #include "traces/trace_file.h"
 
 namespace weft {
@@ -130,6 +133,25 @@ TEST_F(RecordedGpuEndToEnd, GpusAreAsManyAsRecordedByDefault) {
   many.ranks.front().ops.back().collective->group_ranks.clear();
   write_trace(many, folder_.path() / "t.json");
   EXPECT_EQ(gpus("--fidelity sampled"), 8);
+}
+
+// The recorded ranks have the links among them, whatever part of its machine replays them: a recording of two MI300X.
+TEST(RecordedWaits, AreThoseOfTheRecordedLinks) {
+  const TemporaryFolder folder;
+  Trace trace = small_trace();
+  trace.ranks.front().ops.back().collective->elements = 1 << 20;
+  write_trace(trace, folder.path() / "t.json");
+  const Graph graph = graph_from_trace(trace, 0);
+  const auto time = [&](const char* system, int gpus, const std::string& recorded_on) {
+    Json workload{{"trace", (folder.path() / "t.json").string()}, {"recorded_on", recorded_on}};
+    const RunConfig config = read_run_config(Json{{"system", system}, {"gpus", gpus}, {"workload", workload}}, "test");
+    return recorded_collective_times(graph, config).at(1);
+  };
+  const Time two = time("mi300x", 2, "");
+  EXPECT_GT(two, Time(0));
+  EXPECT_EQ(time("mi300x", 8, ""), two);
+  EXPECT_EQ(time("hgx-h100", 8, "mi300x"), two);
+  EXPECT_LT(time("hgx-h100", 8, ""), two);
 }
 
 }  // namespace
