@@ -187,7 +187,8 @@ class RankBuilder {
     counters[KernelCounter::hbm_written_bytes] = bytes / 3;
     counters[KernelCounter::hbm_read_bytes] = bytes - bytes / 3;
     op.counters = std::make_shared<const KernelCounters>(counters);
-    // Nor is its grid. Blocks as libraries make them: each has a tile of a product, 128 x 128 x 1024, or 64 KiB.
+    // Nor is its grid. A choice, near what libraries launch: a block has a tile of a product, 128 x 128 x 1024, or 64
+    // KiB.
     constexpr std::int64_t kTileOperations = std::int64_t{2} * 128 * 128 * 1024;
     constexpr std::int64_t kBlockBytes = 64 << 10;
     const std::int64_t blocks = std::max((operations - 1) / kTileOperations, (bytes - 1) / kBlockBytes) + 1;

@@ -258,5 +258,19 @@ TEST(KernelsAlone, PassOnWhatIsWrongWithAKernel) {
                std::runtime_error);
 }
 
+// What was fitted on another GPU stays as it is.
+TEST(Calibration, AFitThatAddsNothingChangesNothing) {
+  KernelDemand demand;
+  demand.flops[0] = 100;
+  apply({.extra_cycles_per_block = 40, .extra_waits = true, .memory_scale = 0.5, .flops_scale = 0.25, .alone = {}},
+        demand);
+  const KernelDemand fitted = demand;
+  apply({}, demand);
+  EXPECT_EQ(demand.extra_cycles_per_block, 40);
+  EXPECT_TRUE(demand.extra_waits);
+  EXPECT_EQ(demand.memory_scale, fitted.memory_scale);
+  EXPECT_EQ(demand.flops, fitted.flops);
+}
+
 }  // namespace
 }  // namespace weft
