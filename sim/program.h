@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -206,6 +207,12 @@ struct MemoryEvent {
   std::string what;  // the tensor or group of tensors, for the out-of-memory message
 };
 
+// How a recorded iteration ended.
+struct StepEnd {
+  Time host;  // from when the host had issued its last operation, or had waited, if that is a host_wait, to its end
+  Time idle;  // the part of it that is behind all operations: the host did something else
+};
+
 struct Program {
   SharedList<ProgramOp> ops;             // OpId is the index
   std::vector<std::int32_t> priorities;  // one a stream, higher first; its size is the number of streams
@@ -213,6 +220,10 @@ struct Program {
   std::uint32_t iterations = 1;
   double samples_per_iteration = 0;  // of this GPU; 0 when unknown
   double tokens_per_iteration = 0;
+  std::vector<StepEnd> step_ends = {};  // of a replay, by iteration; empty: not known
+  // Until this operation began, the device was at what had been issued before the recording: it begins the first
+  // iteration, which else begins with the host.
+  std::optional<OpId> begins_with = std::nullopt;
 };
 
 }  // namespace weft

@@ -8,6 +8,7 @@
 #include "sim/error.h"
 #include "traces/copy_shape.h"
 #include "traces/kernel_demand.h"
+#include "traces/late_starts.h"
 #include "traces/launch_position.h"
 #include "traces/replay_tensors.h"
 #include "traces/stream_priority.h"
@@ -31,11 +32,14 @@ class GraphBuilder {
     graph_.recorded_rank = rank_.rank;
     graph_.recorded_world = trace_.world_size;
     graph_.urgent_streams = urgent_streams(rank_);
-    for (const TraceIteration& iteration : rank_.iterations)
+    for (const TraceIteration& iteration : rank_.iterations) {
       graph_.iteration_starts.push_back(iteration.start - rank_.iterations.front().start);
+      graph_.iteration_lengths.push_back(iteration.end - iteration.start);
+    }
     const std::vector<LaunchPosition> positions = launch_positions(rank_);
     alone_ = by_operation(positions, &LaunchPosition::alone);
     behind_ = by_operation(positions, &LaunchPosition::behind);
+    late_ = late_starts(rank_);
     overlapped_.resize(rank_.ops.size());
     if (fit_overlapped_) take_overlapped(positions);
     node_of_.resize(rank_.ops.size());
@@ -44,6 +48,7 @@ class GraphBuilder {
       if (rank_.ops[i].iteration) add(i);
     if (graph_.nodes.empty())
       throw InputError(trace_.source, place(), "expected operations in an iteration, got none: nothing to replay");
+    if (const auto first = begun_late(rank_)) graph_.begins_with = node_of_[*first];
     return std::move(graph_);
   }
 
@@ -106,7 +111,7 @@ class GraphBuilder {
     node.iteration = *op.iteration;
     const Time start = rank_.iterations[*op.iteration].start;
     node.recorded = Recorded{op.stream,     op.issued - start,  op.start - start, op.duration,
-                             alone_[index], overlapped_[index], behind_[index]};
+                             alone_[index], overlapped_[index], behind_[index],   late_[index]};
     for (const std::uint32_t wait : op.waits)
       if (node_of_[wait]) node.dependencies.push_back(*node_of_[wait]);
     switch (op.kind) {
@@ -210,6 +215,7 @@ class GraphBuilder {
   Graph graph_;
   ReplayTensors tensors_;
   std::vector<std::optional<Time>> alone_, behind_;  // by op
+  std::vector<Time> late_;                           // by op
   std::vector<bool> overlapped_;                     // by op: alone_ is of the shortest one beside a collective
   std::vector<std::optional<OpId>> node_of_;         // by op
   std::vector<EmbeddingLookup> lookups_;

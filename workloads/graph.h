@@ -80,6 +80,9 @@ struct CollectiveNode {
 };
 
 // What a trace recorded of an operation. Times are relative to the start of its iteration.
+// Longer than launching an operation takes: if one starts later, the device had other things to do.
+inline constexpr Time kLaunching = microseconds(20);
+
 struct Recorded {
   std::uint32_t stream = 0;  // as numbered in the trace
   Time issued;               // when the host issued it
@@ -89,6 +92,7 @@ struct Recorded {
   bool overlapped = false;    // `alone` is the shortest one there, of which each had a collective beside it
   // Median time there by which it starts after the operation before it on its stream, for which alone it waits.
   std::optional<Time> behind = std::nullopt;
+  Time late = Time(0);  // on a device at nothing else, after its issue and all it waits for: for a reason not recorded
 };
 
 class TensorValues;
@@ -122,7 +126,9 @@ struct Graph {
   std::uint32_t iterations = 1;
   double samples_per_iteration = 0;
   double tokens_per_iteration = 0;
-  std::vector<Time> iteration_starts;  // recorded, from when the first rank started the first; empty when unknown
+  std::vector<Time> iteration_starts;   // recorded, from when the first rank started the first; empty when unknown
+  std::vector<Time> iteration_lengths;  // recorded, of the host; empty when unknown
+  std::optional<OpId> begins_with;      // as Program's
   std::uint32_t recorded_rank = 0;
   std::uint32_t recorded_world = 0;           // ranks of the recorded run; 0: unknown or generated
   std::vector<std::uint32_t> urgent_streams;  // recorded ones of a higher priority than others, ascending

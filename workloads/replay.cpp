@@ -9,14 +9,12 @@
 
 #include "sim/error.h"
 #include "workloads/address_plan.h"
+#include "workloads/host_clock.h"
 #include "workloads/rank_meetings.h"
 #include "workloads/replay_groups.h"
 
 namespace weft {
 namespace {
-
-// Longer than launching an operation takes: if one starts later, the device had other things to do.
-constexpr Time kLaunching = microseconds(20);
 
 std::string node_path(std::size_t node) { return fmt::format("/nodes/{}", node); }
 
@@ -50,42 +48,6 @@ std::vector<std::uint64_t> collective_buffers(const Graph& graph, std::uint64_t 
   return position;
 }
 
-// The host's clock over the recorded operations: gives each its delay.
-class HostClock {
- public:
-  HostClock(const Graph& graph, double scale) : graph_(graph), scale_(scale) {}
-
-  Time delay_before(const Node& node) {
-    const Recorded& recorded = *node.recorded;
-    if (!started_ || node.iteration != iteration_) enter(node.iteration);
-    const Time delay = recorded.issued - free_at_;
-    free_at_ = recorded.issued;
-    if (node.kind == NodeKind::host_wait) free_at_ += recorded.duration;
-    // Calls that overlap in the record (several host threads) leave no time of the host's own between them.
-    const double own = std::max<double>(0, static_cast<double>(delay.count()));
-    return Time(static_cast<std::int64_t>(std::llround(own * scale_)));
-  }
-
- private:
-  // Moves the host's last moment into the clock of `iteration`, which starts at 0.
-  void enter(std::uint32_t iteration) {
-    const auto& starts = graph_.iteration_starts;
-    if (iteration < starts.size()) {
-      free_at_ -= starts[iteration] - (started_ ? starts[iteration_] : Time(0));
-    } else {
-      free_at_ = Time(0);
-    }
-    iteration_ = iteration;
-    started_ = true;
-  }
-
-  const Graph& graph_;
-  double scale_;
-  bool started_ = false;
-  Time free_at_;  // when the host last issued or stopped waiting, since the start of its iteration
-  std::uint32_t iteration_ = 0;
-};
-
 class RankReplay {
  public:
   RankReplay(const Graph& graph, const ReplaySpec& spec, std::uint32_t iterations, const AddressPlan& plan)
@@ -111,17 +73,21 @@ class RankReplay {
     program.tokens_per_iteration = graph_.tokens_per_iteration;
     HostClock host(graph_, spec_.host_time_scale);
     std::vector<std::optional<OpId>> op_of(graph_.nodes.size());
+    program.step_ends.resize(graph_.iteration_lengths.empty() ? 0 : iterations_);
+    const std::vector<Time> device_ends = recorded_device_ends();
     Time kept;  // host time of operations that were left out
     std::vector<bool> begun(streams_.size(), false);
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
       if (node.iteration >= iterations_) continue;
       const Time delay = kept + host.delay_before(node);
-      kept = Time(0);
-      if (node.kind == NodeKind::collective && meetings[i].group.size() == 1) {
-        kept = delay;
-        continue;
+      const bool left_out = node.kind == NodeKind::collective && meetings[i].group.size() == 1;
+      kept = left_out ? delay : Time(0);
+      if (!program.step_ends.empty()) {
+        program.step_ends[node.iteration] = host.step_end(device_ends[node.iteration]);
+        program.step_ends[node.iteration].host += kept;
       }
+      if (left_out) continue;
       ProgramOp op = place(node, plan_);
       op.host_delay = delay;
       op.measured_alone = node.recorded->alone.value_or(Time(0));
@@ -133,6 +99,8 @@ class RankReplay {
         const Time late = node.recorded->started - node.recorded->issued;
         const bool waits = !op.waits.empty() || node.kind == NodeKind::collective;
         if (!waits && late > kLaunching) op.start_delay = late;
+      } else if (node.recorded->late > Time(0)) {
+        op.start_delay = node.recorded->late;
       } else if (node.recorded->behind) {
         op.start_delay = std::max(Time(0), *node.recorded->behind - spec_.device_latency);
       }
@@ -149,10 +117,20 @@ class RankReplay {
       op_of[i] = OpId{static_cast<std::uint32_t>(program.ops.size())};
       program.ops.push_back(std::move(op));
     }
+    if (graph_.begins_with) program.begins_with = op_of[graph_.begins_with->value];
     return program;
   }
 
  private:
+  // By iteration, since its start.
+  [[nodiscard]] std::vector<Time> recorded_device_ends() const {
+    std::vector<Time> ends(iterations_);
+    for (const Node& node : graph_.nodes) {
+      if (node.iteration >= iterations_ || node.kind == NodeKind::host_wait) continue;
+      ends[node.iteration] = std::max(ends[node.iteration], node.recorded->started + node.recorded->duration);
+    }
+    return ends;
+  }
   [[nodiscard]] std::vector<OpId> waits_of(const Node& node, const ProgramOp& op,
                                            const std::vector<std::optional<OpId>>& op_of,
                                            const Program& program) const {
@@ -215,6 +193,8 @@ void check(const Graph& graph, const ReplaySpec& spec) {
     throw InputError(graph.name, "/iteration_starts",
                      fmt::format("expected {}, got {}", graph.iterations, graph.iteration_starts.size()));
   }
+  WEFT_CHECK(graph.iteration_lengths.empty() || graph.iteration_lengths.size() >= graph.iterations,
+             "a length for each");
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!graph.nodes[i].recorded) throw InputError(graph.name, node_path(i), "expected a recorded operation, got none");
   }

@@ -33,6 +33,7 @@ struct ReplaySpec {
 //   is taken to start with the last event of the one before.
 // - The first operation of a stream, unless it waits for others, starts as long after its issue as it did: the device
 //   was busy with what had been issued before the recording, which is not replayed.
+// - An operation that came late to an idle device for no recorded reason (Recorded::late) comes as late again.
 // - An operation that is behind another one on its stream starts as long after its end as it did alone, but no sooner
 //   than the simulated GPU can.
 // - A collective of the whole recorded world takes all GPUs of the run; with one GPU it is left out, its host time

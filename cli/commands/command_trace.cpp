@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "cli/output/result_json.h"
 #include "cli/output/terminal.h"
 #include "sim/config_file.h"
+#include "sim/error.h"
 #include "traces/trace_file.h"
 #include "traces/trace_info.h"
 
@@ -37,6 +39,16 @@ struct TraceCompareArguments {
   bool json = false;
 };
 
+std::vector<double> iterations_of(const std::filesystem::path& result_file) {
+  const Json result = parse_json(read_file(result_file), result_file.string());
+  const Json::json_pointer times("/iteration/per_iteration");
+  const bool found = result.contains(times) && result.at(times).is_array() && !result.at(times).empty() &&
+                     std::ranges::all_of(result.at(times), [](const Json& time) { return time.is_number(); });
+  if (!found)
+    throw InputError(result_file.string(), times.to_string(), "expected the seconds of each iteration, got none");
+  return result.at(times).get<std::vector<double>>();
+}
+
 int trace_compare(const TraceCompareArguments& arguments) {
   exit_on_interrupt();
   const std::filesystem::path run = arguments.run;
@@ -50,7 +62,7 @@ int trace_compare(const TraceCompareArguments& arguments) {
   if (config.contains(chosen_at)) chosen = config.at(chosen_at).get<std::uint32_t>();
   Json comparison =
       compare_with_trace(trace, replayed_rank(trace, chosen, arguments.gpu, file), rows, arguments.gpu, file);
-  comparison["steps"] = compare_steps(trace, chosen, rows, file);
+  comparison["steps"] = compare_steps(trace, chosen, rows, iterations_of(run / "result.json"), file);
   print_output(arguments.json ? json_text(comparison)
                               : trace_comparison_text(comparison) + steps_text(comparison["steps"]));
   return 0;

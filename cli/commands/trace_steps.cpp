@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
+#include "cli/run/step_bounds.h"
 #include "sim/error.h"
 #include "traces/intervals.h"
+#include "traces/late_starts.h"
 
 namespace weft {
 
@@ -20,33 +23,34 @@ struct Lane {
 
 // One side of the comparison.
 struct Side {
-  std::vector<Time> ends;  // of each iteration, over all GPUs, since the first host began
   std::map<std::uint32_t, Lane> gpus;
 
-  void add(std::uint32_t gpu, std::uint32_t iteration, bool communication, Interval ran) {
-    ends.resize(std::max<std::size_t>(ends.size(), iteration + 1));
-    ends[iteration] = std::max(ends[iteration], ran.end);
+  void add(std::uint32_t gpu, bool communication, Interval ran) {
     Lane& lane = gpus[gpu];
     (communication ? lane.communication : lane.computation).push_back(ran);
   }
-  [[nodiscard]] std::vector<double> seconds() const {
-    std::vector<double> lengths;
-    Time before;
-    for (const Time end : ends) {
-      lengths.push_back(std::max(0.0, to_seconds(end) - to_seconds(before)));
-      before = std::max(before, end);
-    }
-    return lengths;
-  }
-  [[nodiscard]] Json communication(std::uint32_t gpu) const {
+  [[nodiscard]] Json communication(std::uint32_t gpu, std::size_t of_iterations) const {
     const Lane& lane = gpus.at(gpu);
     const std::vector<Interval> all = union_of(lane.communication);
     const Time hidden = overlap(all, union_of(lane.computation));
-    const auto iterations = static_cast<double>(ends.size());
+    const auto iterations = static_cast<double>(of_iterations);
     return {{"communication_s", to_seconds(length(all)) / iterations},
             {"communication_exposed_s", to_seconds(length(all) - hidden) / iterations}};
   }
 };
+
+// What bounds the iterations of recorded ranks together, since `first`: as StepBoundsOf finds it of a run.
+StepBounds recorded_bounds(const std::vector<const TraceRank*>& ranks, std::size_t iterations, Time first) {
+  StepBounds bounds{std::numeric_limits<double>::max(), std::vector<double>(iterations), {}};
+  for (const TraceRank* rank : ranks) {
+    const auto late = begun_late(*rank);
+    bounds.begin_s = std::min(bounds.begin_s, late ? to_seconds(rank->ops[*late].start - first) : 0);
+    for (std::size_t i = 0; i < std::min(iterations, rank->iterations.size()); ++i)
+      bounds.host_end_s[i] = std::max(bounds.host_end_s[i], to_seconds(rank->iterations[i].end - first));
+  }
+  bounds.end_s = bounds.host_end_s;
+  return bounds;
+}
 
 }  // namespace
 
@@ -62,11 +66,11 @@ std::size_t replayed_rank(const Trace& trace, std::optional<std::uint32_t> chose
 }
 
 Json compare_steps(const Trace& trace, std::optional<std::uint32_t> chosen, const std::vector<OperationRecord>& rows,
-                   const std::string& source) {
+                   const std::vector<double>& simulated_s, const std::string& source) {
+  const std::size_t iterations = simulated_s.size();
   Side simulated;
   for (const OperationRecord& row : rows)
-    simulated.add(row.gpu, row.iteration, row.communication,
-                  {nanoseconds(row.start_s * 1e9), nanoseconds(row.end_s * 1e9)});
+    simulated.add(row.gpu, row.communication, {nanoseconds(row.start_s * 1e9), nanoseconds(row.end_s * 1e9)});
   std::map<std::uint32_t, std::size_t> ranks;  // by GPU
   Time first = Time::max();
   for (const auto& [gpu, lane] : simulated.gpus) {
@@ -75,24 +79,27 @@ Json compare_steps(const Trace& trace, std::optional<std::uint32_t> chosen, cons
     if (!rank.iterations.empty()) first = std::min(first, rank.iterations.front().start);
   }
   Side recorded;
+  std::vector<double> device_ends(iterations);
+  std::vector<const TraceRank*> recorded_ranks;
   for (const auto& [gpu, rank] : ranks) {
     recorded.gpus[gpu];
+    recorded_ranks.push_back(&trace.ranks[rank]);
     for (const TraceOp& op : trace.ranks[rank].ops) {
-      if (!op.iteration || *op.iteration >= simulated.ends.size() || op.kind == TraceOpKind::host_wait) continue;
-      recorded.add(gpu, *op.iteration, op.kind == TraceOpKind::collective,
-                   {op.start - first, op.start + op.duration - first});
+      if (!op.iteration || *op.iteration >= iterations || op.kind == TraceOpKind::host_wait) continue;
+      const Interval ran{op.start - first, op.start + op.duration - first};
+      recorded.add(gpu, op.kind == TraceOpKind::collective, ran);
+      device_ends[*op.iteration] = std::max(device_ends[*op.iteration], to_seconds(ran.end));
     }
   }
-  recorded.ends.resize(simulated.ends.size());
   Json out;
-  out["recorded_s"] = recorded.seconds();
-  out["simulated_s"] = simulated.seconds();
+  out["recorded_s"] = iteration_lengths(device_ends, recorded_bounds(recorded_ranks, iterations, first));
+  out["simulated_s"] = simulated_s;
   out["gpus"] = Json::array();
   for (const auto& [gpu, rank] : ranks)
     out["gpus"].push_back({{"gpu", gpu},
                            {"rank", trace.ranks[rank].rank},
-                           {"recorded", recorded.communication(gpu)},
-                           {"simulated", simulated.communication(gpu)}});
+                           {"recorded", recorded.communication(gpu, iterations)},
+                           {"simulated", simulated.communication(gpu, iterations)}});
   return out;
 }
 

@@ -16,11 +16,12 @@ namespace weft {
 [[nodiscard]] std::size_t replayed_rank(const Trace& trace, std::optional<std::uint32_t> chosen, std::uint32_t gpu,
                                         const std::string& source);
 
-// `rows`: kernels.csv of the run. An iteration lasts from the end of the one before, the first from when the first host
-// began it, to the end of its last operation on any GPU; communication is exposed where no other operation of its GPU
-// runs beside it: all as in result.json. Shape in docs/formats.md, "weft trace compare".
+// `rows`: kernels.csv of the run; `simulated_s`: its iterations, of result.json, as which the recorded ones count
+// (docs/formats.md, iteration). Communication is exposed where no other operation of its GPU runs beside it. Shape in
+// docs/formats.md, "weft trace compare".
 [[nodiscard]] Json compare_steps(const Trace& trace, std::optional<std::uint32_t> chosen,
-                                 const std::vector<OperationRecord>& rows, const std::string& source);
+                                 const std::vector<OperationRecord>& rows, const std::vector<double>& simulated_s,
+                                 const std::string& source);
 
 // The same for people.
 [[nodiscard]] std::string steps_text(const Json& steps);

@@ -41,7 +41,7 @@ class RankMaker {
   }
 
   TraceRank make() {
-    std::vector<Time> iteration_end(program_.iterations);
+    std::vector<Time> iteration_end(program_.iterations), host_end(program_.iterations);
     Time host;
     for (std::uint32_t i = 0; i < program_.ops.size(); ++i) {
       const ProgramOp& op = program_.ops[i];
@@ -62,10 +62,13 @@ class RankMaker {
       }
       Time& end = iteration_end.at(op.iteration);
       end = std::max({end, out.issued, out.start + out.duration});
+      host_end[op.iteration] = host;
       rank_.ops.push_back(std::move(out));
     }
     Time begin;
     for (std::size_t i = 0; i < iteration_end.size(); ++i) {
+      if (!program_.step_ends.empty()) iteration_end[i] = host_end[i] + program_.step_ends[i].host;  // as recorded
+      iteration_end[i] = std::max(iteration_end[i], begin);
       rank_.iterations.push_back({fmt::format("ProfilerStep#{}", i), begin, iteration_end[i]});
       begin = iteration_end[i];
     }

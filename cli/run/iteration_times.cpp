@@ -86,16 +86,10 @@ void add_backward(const RunResult& result, Sums& sums) {
   sums.waiting = scaled(waiting, scale);
 }
 
-std::vector<double> iteration_seconds(const RunResult& result, std::uint32_t iterations) {
+std::vector<double> device_ends(const RunResult& result, std::uint32_t iterations) {
   std::vector<double> ends(iterations, 0);
   for (const OperationRecord& op : result.operations) ends[op.iteration] = std::max(ends[op.iteration], op.end_s);
-  std::vector<double> lengths;
-  double before = 0;
-  for (const double end : ends) {
-    lengths.push_back(std::max(0.0, end - before));
-    before = std::max(before, end);
-  }
-  return lengths;
+  return ends;
 }
 
 }  // namespace
@@ -104,9 +98,10 @@ double busy_seconds(const std::vector<OperationRecord>& operations, std::uint32_
   return to_seconds(length(intervals(operations, gpu, [](const OperationRecord&) { return true; })));
 }
 
-void gather_iterations(const RunConfig& config, const std::vector<Program>& programs, RunResult& result) {
+void gather_iterations(const RunConfig& config, const std::vector<Program>& programs, const StepBounds& bounds,
+                       RunResult& result) {
   const std::uint32_t iterations = programs.front().iterations;
-  result.per_iteration_s = iteration_seconds(result, iterations);
+  result.per_iteration_s = iteration_lengths(device_ends(result, iterations), bounds);
   double end = 0;
   for (const double s : result.per_iteration_s) end += s;
   Sums sums;

@@ -6,6 +6,7 @@
 
 #include "cli/config/system_config.h"
 #include "cli/run/result.h"
+#include "cli/run/step_bounds.h"
 
 namespace weft {
 
@@ -13,6 +14,7 @@ namespace weft {
 [[nodiscard]] double busy_seconds(const std::vector<OperationRecord>& operations, std::uint32_t gpu);
 
 // Fills iteration, per_iteration_s, slowdown_by_cause and the throughput from result.operations.
-void gather_iterations(const RunConfig& config, const std::vector<Program>& programs, RunResult& result);
+void gather_iterations(const RunConfig& config, const std::vector<Program>& programs, const StepBounds& bounds,
+                       RunResult& result);
 
 }  // namespace weft

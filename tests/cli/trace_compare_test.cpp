@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "cli/commands/trace_steps.h"
 #include "sim/error.h"
 #include "tests/sim/temporary_folder.h"
 
 namespace weft {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TraceOp op(TraceOpKind kind, const std::string& name, double start_us, double duration_us, std::uint32_t iteration,
@@ -79,6 +83,24 @@ TEST_F(TraceCompare, CountsAPositionThatIsAloneInTheRunForTheRecordingOnly) {
   EXPECT_EQ(found["recorded"]["positions"], 1);
   EXPECT_EQ(found["compared"]["positions"], 0);
   EXPECT_TRUE(found["simulated"]["slowdown"].is_null());
+}
+
+TEST_F(TraceCompare, IterationsOfBothSidesAreThoseOfAResult) {
+  folder_.write("kernels.csv", std::string(kHeader) + "0,0,\"k, \"\"q\"\"\",10e-6,50e-6,40e-6,0,0,compute\n");
+  const auto rows = read_kernels_csv(folder_.path() / "kernels.csv");
+  Trace trace = recorded();
+  const auto recorded_us = [&] {
+    const Json steps = compare_steps(trace, {}, rows, {90e-6, 150e-6}, "kernels.csv");
+    std::vector<double> us;
+    for (const Json& s : steps.at("recorded_s")) us.push_back(std::round(s.get<double>() * 1e9) / 1e3);
+    return us;
+  };
+  EXPECT_THAT(recorded_us(), ElementsAre(100, 200));  // the host's, to which nothing runs longer
+  trace.ranks[0].iterations = {{"a", Time(), microseconds(40)}, {"b", microseconds(40), microseconds(80)}};
+  EXPECT_THAT(recorded_us(), ElementsAre(70, 160));  // the device's
+  for (TraceOp& op : trace.ranks[0].ops) op.start += microseconds(500);
+  EXPECT_THAT(recorded_us(), ElementsAre(60, 160));  // it began at 510, behind what it was at before
+  EXPECT_EQ(compare_steps(trace, {}, rows, {90e-6, 150e-6}, "kernels.csv").at("simulated_s"), Json({90e-6, 150e-6}));
 }
 
 TEST_F(TraceCompare, RefusesARunOfAnotherTrace) {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "sim/error.h"
 
 namespace weft {
@@ -214,6 +216,42 @@ TEST(Replay, ADeviceThatWasBusyBeforeTheRecordingStartsAsLate) {
   EXPECT_EQ(program.ops[0].start_delay, microseconds(490));
   EXPECT_EQ(program.ops[1].start_delay, Time(0));  // behind the first one
   EXPECT_EQ(program.ops[2].start_delay, Time(0));  // launched as usual
+}
+
+TEST(Replay, AnOperationThatCameLateToAnIdleDeviceComesAsLate) {
+  Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 10), recorded(NodeKind::kernel, 0, 7, 20)});
+  graph.nodes[1].recorded->late = microseconds(70);
+  graph.nodes[1].recorded->behind = microseconds(7);
+  EXPECT_EQ(replay(graph, {1, 0, 1, {}}).at(0).ops[1].start_delay, microseconds(70));
+}
+
+TEST(Replay, KnowsWhatTheHostDoesBehindTheLastOperationOfAnIteration) {
+  Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 10, 60), recorded(NodeKind::host_wait, 0, 0, 20, 30),
+                          recorded(NodeKind::kernel, 1, 7, 5, 60), all_reduce(1, 25, {0, 1})},
+                         2);
+  using Ends = std::vector<std::pair<Time, Time>>;
+  const auto ends = [&](const ReplaySpec& spec) {
+    const Program program = replay(graph, spec).at(0);
+    Ends found;
+    for (const StepEnd& end : program.step_ends) found.emplace_back(end.host, end.idle);
+    return found;
+  };
+  EXPECT_TRUE(ends({1, 0, 1, {}}).empty());
+  graph.iteration_lengths = {microseconds(90), microseconds(45)};
+  // From the end of the wait, and of the first kernel; the second kernel ends behind its iteration.
+  EXPECT_EQ(ends({2, 0, 1, {}}), (Ends{{microseconds(40), microseconds(18)}, {microseconds(20), Time(0)}}));
+  EXPECT_EQ(ends({2, 0, 0.5, {}}), (Ends{{microseconds(20), microseconds(9)}, {microseconds(10), Time(0)}}));
+  EXPECT_EQ(ends({1, 1, 1, {}}), (Ends{{microseconds(40), microseconds(18)}}));
+  // The collective is left out: from the kernel's issue.
+  EXPECT_EQ(ends({1, 0, 1, {}}), (Ends{{microseconds(40), microseconds(18)}, {microseconds(40), Time(0)}}));
+}
+
+TEST(Replay, BeginsWithTheOperationThatTheDeviceBeganWith) {
+  Graph graph = graph_of({all_reduce(0, 5, {0, 1}), recorded(NodeKind::kernel, 0, 7, 10)});
+  EXPECT_EQ(replay(graph, {2, 0, 1, {}}).at(0).begins_with, std::nullopt);
+  graph.begins_with = OpId{1};
+  EXPECT_EQ(replay(graph, {2, 0, 1, {}}).at(0).begins_with, OpId{1});
+  EXPECT_EQ(replay(graph, {1, 0, 1, {}}).at(0).begins_with, OpId{0});  // the collective is left out
 }
 
 TEST(Replay, RejectsWhatWasNotRecorded) {
