@@ -127,8 +127,10 @@ class KinetoReader {
     event.category = *category;
     event.name = event_name_ = file_.texts(name);
     event.number = number_;
+    if (!is_gpu(*category) && !has_ended(o)) return;
     event.start = time(o, "ts");
     event.duration = time(o, "dur");
+    if (is_gpu(*category) && event.start == 0 && event.duration == 0) return;  // never ran (pytorch/kineto#109)
     if (event.start < 0) fail("expected a time of at least 0, got ts " + std::to_string(event.start) + " ns");
     if (event.duration < 0)
       fail("expected a duration of at least 0, got dur " + std::to_string(event.duration) + " ns");
@@ -142,6 +144,12 @@ class KinetoReader {
     if (event.stream < 0 && is_gpu(event.category))
       event.stream = static_cast<std::int32_t>(stream_id(event.thread, 0));
     file_.events.push_back(event);
+  }
+
+  // Profiles may hold calls without an end, or with one before their start (pytorch/kineto#646).
+  static bool has_ended(od::object& o) {
+    od::value v;
+    return o["dur"].get(v) == simdjson::SUCCESS && nanoseconds_of(v.raw_json_token()).value_or(0) >= 0;
   }
 
   std::int64_t time(od::object& o, std::string_view key) {

@@ -57,6 +57,12 @@ const KinetoEvent* find(const std::vector<std::pair<std::int64_t, const KinetoEv
   return at == sorted.end() || at->first != correlation ? nullptr : at->second;
 }
 
+// The outermost one says it, as recomputation inside the backward pass is part of it. But closures run inside of an
+// optimizer's step (L-BFGS; PyTorch Lightning's automatic optimization): the whole forward and backward pass.
+bool says_more(TrainingPhase phase, const HostContext& context) {
+  return !context.marked || (context.phase == TrainingPhase::optimizer && phase != TrainingPhase::optimizer);
+}
+
 void see(const KinetoEvent& e, HostContext& context) {
   if (e.name.starts_with(kAutogradNode)) {
     context.op = e.name.substr(kAutogradNode.size());
@@ -68,17 +74,28 @@ void see(const KinetoEvent& e, HostContext& context) {
   const bool sized = e.inputs && std::any_of(e.inputs->begin(), e.inputs->end(),
                                              [](const OperatorInput& i) { return !i.sizes.empty(); });
   if (sized) context.sized = &e;
-  if (!context.marked) {
-    if (const auto phase = marked_phase(e)) {
-      context.phase = *phase;
-      context.marked = true;
-    }
+  if (const auto phase = marked_phase(e); phase && says_more(*phase, context)) {
+    context.phase = *phase;
+    context.marked = true;
   }
   if (!is_communication(e)) return;
   if (context.communication_scope < 0) context.communication_scope = static_cast<std::int64_t>(e.number);
   if (e.name == "record_param_comms" && e.collective) context.parameters = e.collective;
   if (e.name.starts_with("nccl:") && e.collective) context.tensors = e.collective;
   if (e.name != "record_param_comms") context.collective = e.name;
+}
+
+// Whether a thread with autograd's nodes is one of its own. PyTorch runs the nodes of leaves on the CPU on the thread
+// that called backward(), where the forward pass has operators outside of nodes that have sequence numbers.
+bool only_backward(const std::vector<const KinetoEvent*>& sorted) {
+  std::int64_t node_end = std::numeric_limits<std::int64_t>::min();
+  for (const KinetoEvent* e : sorted) {
+    if (e->name.starts_with(kAutogradNode)) node_end = std::max(node_end, e->end());
+    if (e->category == KinetoCategory::cpu_operator && e->sequence >= 0 && e->start >= node_end &&
+        !e->name.starts_with(kAutogradNode))
+      return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -109,7 +126,7 @@ KinetoHost::KinetoHost(const KinetoFile& file) {
             [](const KinetoIteration& a, const KinetoIteration& b) { return a.start < b.start; });
   for (auto& [thread, events] : threads) {
     std::sort(events.begin(), events.end(), encloses_first);
-    find_context(events, autograd_threads.contains(thread));
+    find_context(events, autograd_threads.contains(thread) && only_backward(events));
   }
   place_unmarked_calls();
 }

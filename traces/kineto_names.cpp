@@ -12,7 +12,7 @@ namespace {
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 // c10/core/ScalarType.h (names), C++ spellings from Kineto's "Input type", and NCCL's ncclDataType_t spellings.
-constexpr std::array<std::pair<std::string_view, DataType>, 33> kTypeWords{{
+constexpr std::array<std::pair<std::string_view, DataType>, 39> kTypeWords{{
     {"float", DataType::fp32},
     {"f32", DataType::fp32},
     {"half", DataType::fp16},
@@ -26,6 +26,12 @@ constexpr std::array<std::pair<std::string_view, DataType>, 33> kTypeWords{{
     {"f64", DataType::fp64},
     {"float8_e4m3fn", DataType::fp8},
     {"float8_e5m2", DataType::fp8},
+    {"float8_e4m3fnuz", DataType::fp8},  // of MI300
+    {"float8_e5m2fnuz", DataType::fp8},
+    {"c10::float8_e4m3fn", DataType::fp8},
+    {"c10::float8_e5m2", DataType::fp8},
+    {"c10::float8_e4m3fnuz", DataType::fp8},
+    {"c10::float8_e5m2fnuz", DataType::fp8},
     {"f8e4m3", DataType::fp8},
     {"f8e5m2", DataType::fp8},
     {"long", DataType::int64},
@@ -152,10 +158,15 @@ std::string copy_direction(std::string_view name, std::string_view kind) {
 
 std::optional<TrainingPhase> named_phase(std::string_view name) {
   const std::string n = lower(name);
-  if (has(n, "optimizer")) return TrainingPhase::optimizer;
-  if (has(n, "backward")) return TrainingPhase::backward;
-  if (has(n, "forward")) return TrainingPhase::forward;
-  return std::nullopt;
+  std::optional<TrainingPhase> found;
+  for (const auto& [word, phase] : {std::pair{"optimizer", TrainingPhase::optimizer},
+                                    {"backward", TrainingPhase::backward},
+                                    {"forward", TrainingPhase::forward}}) {
+    if (!has(n, word)) continue;
+    if (found) return std::nullopt;  // "forward_backward": of several
+    found = phase;
+  }
+  return found;
 }
 
 HostCall host_call(std::string_view name) {

@@ -71,7 +71,7 @@ class RankBuilder {
       op.collective = e.category == KinetoCategory::kernel && (is_collective_kernel(e.name) || is_symmetric(op));
       ops_.push_back(std::move(op));
     }
-    issue_unrecorded_launches();
+    order_streams();
     for (KinetoOp& wait : host_waits(host_, ops_, file_.clock_tolerance)) ops_.push_back(std::move(wait));
     std::stable_sort(ops_.begin(), ops_.end(), [](const KinetoOp& a, const KinetoOp& b) {
       if (a.issued != b.issued) return a.issued < b.issued;
@@ -82,7 +82,7 @@ class RankBuilder {
 
   // A stream runs in order of issue, so what has no recorded launch was issued before all that starts later on its
   // stream. What starts before all recorded launches was launched before the recording began.
-  void issue_unrecorded_launches() {
+  void order_streams() {
     std::map<std::int64_t, std::vector<KinetoOp*>> streams;
     for (KinetoOp& op : ops_) streams[op.gpu->stream].push_back(&op);
     const bool any_launch =
@@ -95,10 +95,21 @@ class RankBuilder {
         if (!(*op)->call) (*op)->issued = std::min((*op)->issued, bound);
         bound = std::min(bound, (*op)->issued);
       }
+      end_before_the_next(list);
       for (const KinetoOp* op : list) {
         if (op->call) break;
         if (any_launch) left_over_.insert(op->gpu->number);
       }
+    }
+  }
+
+  // Recorded operations of a stream may overlap: kernels that are launched before the one before has ended
+  // (programmatic dependent launch of Hopper and later), and durations that are wrong (of ROCm's profiler). What a
+  // stream gives to an operation ends when it goes on with the next one.
+  void end_before_the_next(const std::vector<KinetoOp*>& stream) const {
+    for (std::size_t i = 0; i + 1 < stream.size(); ++i) {
+      const std::int64_t next = stream[i + 1]->start;
+      if (stream[i]->end > next + file_.clock_tolerance && stream[i]->start < next) stream[i]->end = next;
     }
   }
 
