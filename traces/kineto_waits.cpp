@@ -39,6 +39,7 @@ class Waits {
       recorded_stream_waits();
     else
       inferred_stream_waits();
+    graph_waits();
     for (std::uint32_t i = 0; i < ops_.size(); ++i)
       if (ops_[i].waits_on_host()) host_wait(i);
     for (KinetoOp& op : ops_) {
@@ -101,6 +102,7 @@ class Waits {
       if (scope >= 0 && launching_scopes.contains(scope)) continue;
       const auto waiter = first_after(compute_launches(call->thread), call->start);
       if (!waiter) continue;
+      wait_for_other_stream(*waiter, *call);
       const auto ended = [&](std::uint32_t c) {
         return ops_[c].issued < call->start && ops_[c].end <= ops_[*waiter].start + tolerance_;
       };
@@ -113,6 +115,43 @@ class Waits {
       if (waited == unwaited.end()) continue;
       add(*waiter, *waited);
       unwaited.erase(waited);
+    }
+  }
+
+  // Of streams that compute, as of FSDP's copies into and out of its buffers: it waits for what the thread had launched
+  // last, if that is of another stream and had ended. Not where a record says that the event is from before the
+  // profile.
+  void wait_for_other_stream(std::uint32_t waiter, const KinetoEvent& call) {
+    if (host_.synchronization(call.correlation) != nullptr) return;
+    const auto before = last_before(compute_launches(call.thread), call.start);
+    if (!before || ops_[*before].gpu->stream == ops_[waiter].gpu->stream) return;
+    if (ops_[*before].end <= ops_[waiter].start + tolerance_) add(waiter, *before);
+  }
+
+  // One call launches all nodes of a CUDA graph, and its edges are not recorded. Around its collectives they follow
+  // from when nodes ran: a collective waits for what had ended on other streams, and what began as it ended waited for
+  // it.
+  void graph_waits() {
+    std::map<const KinetoEvent*, Indices> launched;
+    for (std::uint32_t i = 0; i < ops_.size(); ++i)
+      if (ops_[i].call && !ops_[i].waits_on_host()) launched[ops_[i].call].push_back(i);
+    for (const auto& [call, nodes] : launched) {
+      for (const std::uint32_t c : nodes) {
+        if (nodes.size() == 1 || !ops_[c].collective) continue;
+        std::map<std::int64_t, std::uint32_t> last;  // by other stream, of those that had ended
+        std::map<std::int64_t, std::int64_t> end_before;
+        for (const std::uint32_t n : nodes) {
+          const std::int64_t id = ops_[n].gpu->stream;
+          if (id == ops_[c].gpu->stream) continue;
+          if (ops_[n].end <= ops_[c].start + tolerance_) last[id] = n;
+          const auto before = end_before.find(id);
+          const bool idle = before == end_before.end() || before->second < ops_[c].end;
+          const std::int64_t gap = ops_[n].start - ops_[c].end;
+          if (idle && gap >= -tolerance_ && gap <= kAsItEndsNs) add(n, c);
+          end_before[id] = ops_[n].end;
+        }
+        for (const auto& [id, n] : last) add(c, n);
+      }
     }
   }
 

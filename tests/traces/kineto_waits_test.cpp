@@ -70,6 +70,50 @@ TEST(KinetoWaits, InfersThatACollectiveWaitsForItsInputAndIsWaitedFor) {
   EXPECT_THAT(ops[2].waits, ElementsAre(1));
 }
 
+// As FSDP's copies into a buffer on a stream of its own, and a kernel that goes on with what came out of it.
+TEST(KinetoWaits, InfersWaitsBetweenStreamsThatCompute) {
+  const auto events = [](const std::string& side_start, const std::string& main_start) {
+    return std::vector<std::string>{launch("10", 1),
+                                    kernel("gradient", 7, "20", "10", 1),
+                                    call("cudaStreamWaitEvent", "12", 2),
+                                    launch("14", 3),
+                                    kernel("copy", 27, side_start, "5", 3),
+                                    launch("16", 4),  // of the same stream: behind the one before anyway
+                                    kernel("scale", 27, "36", "5", 4),
+                                    call("cudaStreamWaitEvent", "18", 5),
+                                    launch("20", 6),
+                                    kernel("step", 7, main_start, "5", 6)};
+  };
+  const std::vector<TraceOp> ops = ops_of(events("31", "42"));
+  ASSERT_EQ(ops.size(), 4u);
+  EXPECT_THAT(ops[1].waits, ElementsAre(0));
+  EXPECT_THAT(ops[2].waits, IsEmpty());
+  EXPECT_THAT(ops[3].waits, ElementsAre(2));
+
+  const std::vector<TraceOp> beside = ops_of(events("25", "37"));  // they began before it had ended
+  EXPECT_THAT(beside[1].waits, IsEmpty());
+  EXPECT_THAT(beside[3].waits, IsEmpty());
+}
+
+// All launched by one call, so that no call tells who waits for whom.
+TEST(KinetoWaits, InfersTheWaitsOfCollectivesInACudaGraph) {
+  const auto events = [](const std::string& reduced_start, const std::string& after_start) {
+    return std::vector<std::string>{call("cudaGraphLaunch", "10", 1), kernel("backward", 7, "20", "10", 1),
+                                    kernel("ncclKernel_AllReduce_RING_LL_Sum_float(x)", 40, reduced_start, "20", 1),
+                                    kernel("beside", 7, "31", "8", 1), kernel("step", 7, after_start, "5", 1)};
+  };
+  const std::vector<TraceOp> ops = ops_of(events("30.5", "51"));
+  ASSERT_EQ(ops.size(), 4u);
+  ASSERT_EQ(ops[1].kind, TraceOpKind::collective);
+  EXPECT_THAT(ops[1].waits, ElementsAre(0));
+  EXPECT_THAT(ops[2].waits, IsEmpty());
+  EXPECT_THAT(ops[3].waits, ElementsAre(1));
+
+  const std::vector<TraceOp> apart = ops_of(events("25", "70"));
+  EXPECT_THAT(apart[1].waits, IsEmpty());  // the kernel had not ended
+  EXPECT_THAT(apart[3].waits, IsEmpty());  // it began long after
+}
+
 TEST(KinetoWaits, InfersNothingThatTheTimesContradict) {
   const std::vector<TraceOp> ops = ops_of(collective_events("28", "40"));
   EXPECT_THAT(ops[1].waits, IsEmpty());

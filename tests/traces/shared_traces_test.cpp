@@ -93,7 +93,10 @@ TEST(KinetoRunValidation, ExecutionTracesAddSizesAndWaits) {
   };
   for (std::size_t rank = 0; rank < 8; ++rank) {
     EXPECT_EQ(count(joined, rank).first, count(alone, rank).first + 5);
-    EXPECT_EQ(count(joined, rank).second, count(alone, rank).second + 1);
+    // What reads and writes of tensors tell of streams that compute was inferred from the calls already.
+    EXPECT_EQ(count(joined, rank).second, count(alone, rank).second);
+    for (std::size_t i = 0; i < alone.ranks[rank].ops.size(); ++i)
+      EXPECT_EQ(joined.ranks[rank].ops[i].waits, alone.ranks[rank].ops[i].waits);
   }
 }
 
