@@ -8,6 +8,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
+#include <string>
 
 #include "sim/error.h"
 #include "traces/chakra_file.h"
@@ -240,16 +242,31 @@ class RankBuilder {
   std::size_t without_work_ = 0;                      // computations
 };
 
+using NumberedFiles = std::map<std::uint32_t, std::filesystem::path>;  // by rank
+
+// As ASTRA-sim wants several files to be named, NAME.RANK.et, whatever order a shell gives them in; else in that order.
+NumberedFiles by_rank(const std::vector<std::filesystem::path>& paths) {
+  static const std::regex with_rank(R"(.*\.(\d{1,5})\.(et|json)(\.gz|\.zst)?)");
+  NumberedFiles named, given;
+  for (const std::filesystem::path& path : paths) {
+    const std::string name = path.filename().string();
+    if (std::smatch found; std::regex_match(name, found, with_rank))
+      named.emplace(static_cast<std::uint32_t>(std::stoul(found[1])), path);
+    given.emplace(static_cast<std::uint32_t>(given.size()), path);
+  }
+  return paths.size() > 1 && named.size() == paths.size() ? named : given;
+}
+
 }  // namespace
 
 Trace import_chakra(const std::vector<std::filesystem::path>& paths, std::vector<std::string>& notes) {
   if (paths.empty()) throw InputError("expected at least one Chakra file, got none");
   Trace trace;
   trace.source = paths.front().filename().string();
-  trace.world_size = static_cast<std::uint32_t>(paths.size());
-  for (const std::filesystem::path& path : paths) {
+  const NumberedFiles files = by_rank(paths);
+  trace.world_size = files.rbegin()->first + 1;
+  for (const auto& [number, path] : files) {
     const ChakraFile file = read_chakra(path);
-    const auto number = static_cast<std::uint32_t>(trace.ranks.size());
     trace.ranks.push_back(written_by_weft(file) ? rank_of_weft(file, trace) : RankBuilder(file, number, notes).build());
     for (const TraceOp& op : trace.ranks.back().ops)
       if (op.collective && !op.collective->group_ranks.empty())

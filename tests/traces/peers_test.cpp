@@ -61,8 +61,9 @@ TEST(Peers, WithoutARankOfItsOwnAFileHasAllToAlls) {
   EXPECT_THAT(trace.ranks[0].ops[0].collective->group_ranks, ElementsAre(0u, 1u, 2u));
 }
 
-TEST(Peers, ChakrasSendsAndReceivesNameTheOtherEnd) {
-  const TemporaryFolder folder;
+// Of rank 0, which sends to rank 1, and of that one; named by the rank with `before` and `behind`.
+std::vector<std::filesystem::path> chakra_pair(const TemporaryFolder& folder, const std::string& before,
+                                               const std::string& behind) {
   std::vector<std::filesystem::path> files;
   for (std::int64_t rank = 0; rank < 2; ++rank) {
     ChakraNode node;
@@ -76,15 +77,43 @@ TEST(Peers, ChakrasSendsAndReceivesNameTheOtherEnd) {
     node.attributes.set("comm_dst", std::int64_t{1});
     ChakraFile file;
     file.nodes = {node};
-    files.push_back(folder.file(std::to_string(rank) + ".et"));
+    files.push_back(folder.file(before + std::to_string(rank) + behind));
     write_chakra(file, files.back());
   }
+  return files;
+}
+
+TEST(Peers, ChakrasSendsAndReceivesNameTheOtherEnd) {
+  const TemporaryFolder folder;
   std::vector<std::string> notes;
-  const Trace trace = import_chakra(files, notes);
+  const Trace trace = import_chakra(chakra_pair(folder, "", ".et"), notes);
   for (const TraceRank& rank : trace.ranks) {
     EXPECT_EQ(rank.ops.at(0).collective->kind, CollectiveKind::send_receive);
     EXPECT_THAT(rank.ops[0].collective->group_ranks, ElementsAre(0u, 1u));
   }
+}
+
+// A shell sorts NAME.10.et before NAME.2.et.
+TEST(Peers, ChakrasFilesTellTheirRanksByName) {
+  const TemporaryFolder folder;
+  const auto names_in_order_of_ranks = [](const std::vector<std::filesystem::path>& files) {
+    std::vector<std::string> notes;
+    std::vector<std::string> names;
+    for (const TraceRank& rank : import_chakra(files, notes).ranks) names.push_back(rank.ops.at(0).name);
+    return names;
+  };
+  const auto named = chakra_pair(folder, "run.", ".et");
+  EXPECT_THAT(names_in_order_of_ranks({named[1], named[0]}), ElementsAre("SEND", "RECV"));
+  const auto not_all = chakra_pair(folder, "run", ".et");
+  EXPECT_THAT(names_in_order_of_ranks({named[1], not_all[0]}), ElementsAre("RECV", "SEND"));  // as given
+
+  std::filesystem::rename(named[0], folder.file("run.10.et"));
+  std::filesystem::rename(named[1], folder.file("run.2.et"));
+  std::vector<std::string> notes;
+  const Trace some = import_chakra({folder.file("run.10.et"), folder.file("run.2.et")}, notes);
+  EXPECT_EQ(some.world_size, 11u);
+  EXPECT_EQ(some.ranks.at(0).rank, 2u);
+  EXPECT_EQ(some.ranks.at(1).rank, 10u);
 }
 
 }  // namespace
