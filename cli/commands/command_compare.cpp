@@ -15,7 +15,6 @@
 #include "cli/commands/run_options.h"
 #include "cli/commands/summary.h"
 #include "cli/config/run_config.h"
-#include "cli/config/workload_check.h"
 #include "cli/output/result_json.h"
 #include "cli/output/staged_directory.h"
 #include "cli/output/terminal.h"
@@ -73,7 +72,7 @@ void write_comparison(const LabelledResults& results, const fs::path& directory)
 int compare(const CompareArguments& arguments) {
   const std::vector<CompareCase> cases = compare_cases(arguments.configs, arguments.schemes, arguments.algorithms,
                                                        arguments.movers, all_sets(arguments.options));
-  for (const auto& one : cases) check_model(read_run_config(one.config, one.sets), one.config);
+  for (const auto& one : cases) static_cast<void>(read_run_config(one.config, one.sets));
 
   const bool keep = !arguments.output.empty();
   if (keep) check_output_directory(arguments.output);

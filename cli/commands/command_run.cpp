@@ -8,7 +8,6 @@
 #include "cli/commands/run_options.h"
 #include "cli/commands/summary.h"
 #include "cli/config/run_config.h"
-#include "cli/config/workload_check.h"
 #include "cli/output/result_json.h"
 #include "cli/output/result_writer.h"
 #include "cli/output/terminal.h"
@@ -31,7 +30,6 @@ struct RunArguments {
 int run(const RunArguments& arguments) {
   exit_on_interrupt();
   const RunConfig config = read_run_config(std::filesystem::path(arguments.config), all_sets(arguments.options));
-  check_model(config, arguments.config);
   if (!arguments.output.empty()) check_output_directory(arguments.output);
 
   ProgressBar bar(!arguments.no_progress);

@@ -13,7 +13,6 @@
 #include "cli/commands/run_options.h"
 #include "cli/config/run_config.h"
 #include "cli/config/sample_config.h"
-#include "cli/config/workload_check.h"
 #include "cli/output/terminal.h"
 #include "cli/run/memory_check.h"
 #include "cli/run/programs.h"
@@ -107,21 +106,21 @@ int check_values(const RunConfig& config, const std::string& file) {
   return 70;
 }
 
-// Of workloads that say what they hold.
-void print_memory(const RunConfig& config) {
-  if (std::holds_alternative<TraceWorkload>(config.workload)) return;
+// A line, of workloads that say what they hold; else empty. Makes the programs, which checks the rest of what is asked.
+std::string memory_line(const RunConfig& config) {
+  if (std::holds_alternative<TraceWorkload>(config.workload)) return "";
   std::vector<std::string> notes;
   RunResult result;
   check_memory(config, make_programs(config, notes), result);
   const auto most = std::max_element(
       result.gpus.begin(), result.gpus.end(),
       [](const GpuResult& a, const GpuResult& b) { return a.peak_memory_bytes < b.peak_memory_bytes; });
-  if (!most->peak_memory_bytes) return;
+  if (!most->peak_memory_bytes) return "";
   constexpr double kGB = 1e9;
-  print_output(fmt::format(
-      "  {:.4g} GB of {:.4g} GB of a GPU's memory at most: {}\n", static_cast<double>(*most->peak_memory_bytes) / kGB,
-      static_cast<double>(config.system.gpu.hbm.bytes) / kGB,
-      result.out_of_memory ? fmt::format("does not fit, at {}", result.out_of_memory->at) : "fits"));
+  return fmt::format("  {:.4g} GB of {:.4g} GB of a GPU's memory at most: {}\n",
+                     static_cast<double>(*most->peak_memory_bytes) / kGB,
+                     static_cast<double>(config.system.gpu.hbm.bytes) / kGB,
+                     result.out_of_memory ? fmt::format("does not fit, at {}", result.out_of_memory->at) : "fits");
 }
 
 // Points whose configuration cannot be read are rows of the table with a reason, not an error of the sweep.
@@ -154,11 +153,11 @@ int validate_file(const ValidateArguments& arguments) {
     return 0;
   }
   const RunConfig config = read_run_config(std::filesystem::path(arguments.file), all_sets(arguments.options));
-  check_model(config, arguments.file);
   if (const auto* trace = std::get_if<TraceWorkload>(&config.workload)) static_cast<void>(read_trace(trace->file));
-  print_output(fmt::format("{}: a valid configuration: {} on {} of {}\n", arguments.file, workload_name(config),
-                           config.gpus == 1 ? "one GPU" : fmt::format("{} GPUs", config.gpus), config.system.name));
-  print_memory(config);
+  const std::string memory = memory_line(config);
+  print_output(fmt::format("{}: a valid configuration: {} on {} of {}\n{}", arguments.file, workload_name(config),
+                           config.gpus == 1 ? "one GPU" : fmt::format("{} GPUs", config.gpus), config.system.name,
+                           memory));
   if (arguments.values) return check_values(config, arguments.file);
   return 0;
 }

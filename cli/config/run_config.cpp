@@ -17,6 +17,7 @@
 #include "sim/error.h"
 #include "sim/hash.h"
 #include "traces/trace_file.h"
+#include "workloads/model_zoo.h"
 #include "workloads/single_sample/transformer.h"
 
 namespace weft {
@@ -83,6 +84,9 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
   } else if (present[0] == "model" && reader.string("model") == "temporal_convolution") {
     workload_fields(fields, config.workload.emplace<TemporalWorkload>());
   } else if (present[0] == "model") {
+    std::vector<std::string> names{"attention", "distributed_product", "temporal_convolution"};
+    for (const auto& model : models()) names.push_back(model.name);
+    static_cast<void>(reader.one_of("model", names));  // before what else it may lack
     auto& model = config.workload.emplace<ModelWorkload>();
     model.precision = "amp";
     workload_fields(fields, model);

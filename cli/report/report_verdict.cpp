@@ -121,6 +121,30 @@ std::string resources(const Figures& from, const Figures& to) {
   return text + ".";
 }
 
+// Whether iterations have as many samples; where that is not known they are taken to.
+bool same_work(const Figures& a, const Figures& b) {
+  if (!a.samples_per_s || !b.samples_per_s) return true;
+  const double samples = *a.samples_per_s * *a.iteration_s;
+  return std::fabs(*b.samples_per_s * *b.iteration_s - samples) <= kSame * samples;
+}
+
+// Of `to` against `from`, both of which have finished: by the iteration of the same work, else by throughput.
+double speed(const Figures& from, const Figures& to) {
+  return same_work(from, to) ? *from.iteration_s / *to.iteration_s : *to.samples_per_s / *from.samples_per_s;
+}
+
+std::string throughput_verdict(const std::string& from_label, const Figures& from, const std::string& to_label,
+                               const Figures& to) {
+  const double ratio = speed(from, to);
+  const auto iteration = [](const Figures& f) {
+    return fmt::format("{:.4g} samples in {}", *f.samples_per_s * *f.iteration_s, time_text(*f.iteration_s));
+  };
+  return fmt::format(
+      "{} does {:.4g} samples/s against {:.4g} with {}: {} {}. Iterations are not the same work: {} against {}.",
+      to_label, *to.samples_per_s, *from.samples_per_s, from_label, factor_text(ratio > 1 ? ratio : 1 / ratio),
+      ratio > 1 ? "faster" : "slower", iteration(to), iteration(from));
+}
+
 std::string pair_verdict(const std::string& from_label, const Figures& from, const std::string& to_label,
                          const Figures& to) {
   if (!from.iteration_s || !to.iteration_s) {
@@ -129,7 +153,8 @@ std::string pair_verdict(const std::string& from_label, const Figures& from, con
     return fmt::format("{} does not finish ({}); {} does.", from_failed ? from_label : to_label,
                        from_failed ? from.status : to.status, from_failed ? to_label : from_label);
   }
-  const double ratio = *from.iteration_s / *to.iteration_s;
+  if (!same_work(from, to)) return throughput_verdict(from_label, from, to_label, to);
+  const double ratio = speed(from, to);
   if (std::fabs(ratio - 1) < kSame) {
     return fmt::format("{} and {} take the same time to {}: {} against {}.", to_label, from_label, percent_text(kSame),
                        time_text(*to.iteration_s), time_text(*from.iteration_s)) +
@@ -189,7 +214,7 @@ std::string comparison_verdict(const std::vector<std::pair<std::string, Json>>& 
   Figures best_figures = figures_of(results[1].second);
   for (std::size_t i = 2; i < results.size(); ++i) {
     Figures figures = figures_of(results[i].second);
-    if (figures.iteration_s && (!best_figures.iteration_s || *figures.iteration_s < *best_figures.iteration_s)) {
+    if (figures.iteration_s && (!best_figures.iteration_s || speed(best_figures, figures) > 1)) {
       best = i;
       best_figures = std::move(figures);
     }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "cli/config/run_config.h"
-#include "cli/config/workload_check.h"
 #include "cli/sweep/condition.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
@@ -102,7 +101,6 @@ class Planner {
     Json resolved;
     try {
       const RunConfig config = read_run_config(document, sweep_.base_file);
-      check_model(config, sweep_.base_file);
       point.seed = static_cast<std::int64_t>(config.seed);
       Json content = config.resolved;
       for (const char* file : kFiles) {

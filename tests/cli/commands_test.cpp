@@ -122,6 +122,23 @@ TEST(Commands, RefuseAnUnknownModel) {
                                          EndsWith("got \"resnet5\"; the nearest is \"resnet50\"\n")));
 }
 
+TEST(Commands, AModelIsNamedBeforeWhatElseIsMissing) {
+  const TemporaryFolder folder;
+  folder.write("e.json", R"({"system": "dgx-a100", "workload": {"model": "resnet5"}})");
+  EXPECT_THAT(weft("run e.json", folder).errors, HasSubstr("/workload/model: expected one of "));
+  folder.write("e.json", R"({"system": "dgx-a100", "workload": {"model": "atention"}})");
+  EXPECT_THAT(weft("run e.json", folder).errors, HasSubstr("the nearest is \"attention\""));
+}
+
+TEST(Commands, ValidateSaysThatAFileIsValidOnlyWhenAllWasChecked) {
+  const TemporaryFolder folder;
+  folder.write("e.json", R"({"system": "dgx-a100", "workload": {"model": "vgg16", "batch": 1, "layers": 3}})");
+  const Ran ran = weft("validate e.json", folder);
+  EXPECT_EQ(ran.code, 65);
+  EXPECT_EQ(ran.output, "");
+  EXPECT_THAT(ran.errors, HasSubstr("/workload/layers: expected 0"));
+}
+
 TEST(Commands, CheckAllCasesOfAComparisonBeforeTheFirstRuns) {
   const TemporaryFolder folder;
   folder.write("e.json", R"({"system": "dgx-a100", "workload": {"model": "resnet50", "batch": 16}})");

@@ -141,6 +141,18 @@ TEST(Comparison, TheReasonFollowsTheNumbers) {
               StartsWith("best takes"));
 }
 
+// As data parallelism with a sample on each GPU, against one sample that all share.
+TEST(Comparison, IterationsOfOtherNumbersOfSamplesCompareByThroughput) {
+  RunResult twice = round_run(25e-3, 8e-3), half = round_run(21e-3, 2e-3);  // 64 samples in 50 ms, and in 40
+  half.samples_per_s = *half.samples_per_s / 2;
+  const Json whole = result_to_json(twice), less = result_to_json(half);
+  EXPECT_EQ(comparison_verdict({{"all", whole}, {"less", less}}),
+            "less does 800 samples/s against 1280 with all: 1.60x slower. Iterations are not the same work: 32 samples "
+            "in 40.0 ms against 64 samples in 50.0 ms.");
+  EXPECT_THAT(comparison_verdict({{"slow", result_to_json(round_run(30e-3, 8e-3))}, {"less", less}, {"all", whole}}),
+              StartsWith("all takes"));
+}
+
 TEST(Comparison, ARunThatDoesNotFinishHasDashesAndIsNamed) {
   RunResult failed = round_run(25e-3, 8e-3);
   failed.status = "out_of_memory";
