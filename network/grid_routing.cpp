@@ -5,12 +5,12 @@ namespace weft {
 namespace {
 constexpr std::uint16_t kNoPort = 0xffff;
 
-// Upwards or downwards from `from` to another place `to` on a ring of `size`. Where both ways are equally far, `turn`
-// decides: routers take turns, so that both carry the same.
-bool shorter_upwards(std::uint32_t from, std::uint32_t to, std::uint32_t size, std::uint32_t turn) {
+// Upwards or downwards from `from` to another place `to` on a ring of `size`. Where both ways are equally far, places
+// take turns, so that both carry the same.
+bool shorter_upwards(std::uint32_t from, std::uint32_t to, std::uint32_t size) {
   if (size == 2) return to > from;
   const std::uint32_t upward = to > from ? to - from : to + size - from;
-  return 2 * upward + (turn & 1U) <= size;
+  return 2 * upward + (from & 1U) <= size;
 }
 }  // namespace
 
@@ -63,7 +63,7 @@ Hops GridRouting::next(std::uint32_t node, std::uint32_t, const Packet& packet) 
   if (!grid_.wraps()) return one_port(grid_.port(router, d, there > here));
   // No branch depends on where a packet goes: the host could not predict it.
   const std::uint32_t size = grid_.size(d);
-  const bool up = shorter_upwards(here, there, size, router + here);
+  const bool up = shorter_upwards(here, there, size);
   const bool will_cross = (size > 2) & ((there > here) != up);  // the dateline
   const bool has_crossed = (size > 2) & (origin != here) & ((here < origin) == up);
   const bool by_address = ((packet.line ^ packet.source) & 1U) != 0;
@@ -103,7 +103,7 @@ Hops AdaptiveGridRouting::next(std::uint32_t node, std::uint32_t, const Packet& 
     const std::uint32_t start = grid_.at(origin, d);
     if (start == there) continue;
     // By where it came from, so that all routers on its way say the same.
-    const bool up = grid_.wraps() ? shorter_upwards(start, there, grid_.size(d), origin + start) : there > start;
+    const bool up = grid_.wraps() ? shorter_upwards(start, there, grid_.size(d)) : there > start;
     if (up && d + 1 < n) virtual_network |= 1U << d;
     if (up ? here < start : here > start) ++crossed;
     if (here == there) continue;

@@ -34,6 +34,8 @@ void check_group(const CollectiveSeries& series, const std::vector<std::uint32_t
     if (taken[gpu]) fail(fmt::format("expected each GPU once in one group at most, got {} again", gpu));
     taken[gpu] = true;
   }
+  if (series.kind == CollectiveKind::shift && !std::is_sorted(group.begin(), group.end()))
+    fail("expected ascending GPUs, each of which sends to the next one, got another order");
   if (series.root >= group.size()) {
     throw InputError("", "/workload/root",
                      fmt::format("expected a place in a group of {}, got {}", group.size(), series.root));
@@ -71,6 +73,7 @@ std::vector<Program> collective_series(const CollectiveSeries& series) {
     program.iterations = series.iterations;
   }
   for (std::vector<std::uint32_t> group : groups_of(series)) {
+    const std::uint32_t root = group.at(series.root);
     std::sort(group.begin(), group.end());
     ProgramOp op;
     op.kind = ProgramOpKind::collective;
@@ -78,7 +81,7 @@ std::vector<Program> collective_series(const CollectiveSeries& series) {
     op.collective.kind = series.kind;
     op.collective.bytes = series.bytes;
     op.collective.type = series.type;
-    op.collective.root = series.root;
+    op.collective.root = static_cast<std::uint32_t>(std::find(group.begin(), group.end(), root) - group.begin());
     op.collective.send_address = op.collective.receive_address = kFirstAddress;
     std::int64_t buffers = 1;
     if (series.kind == CollectiveKind::shift) {  // what comes must not lie where what goes still stands

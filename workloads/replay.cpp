@@ -94,14 +94,14 @@ class RankReplay {
       op.measured_overlapped = node.recorded->overlapped;
       if (node.kind != NodeKind::host_wait) op.stream = streams_.at(node.recorded->stream);
       op.waits = waits_of(node, op, op_of, program);
-      if (node.kind != NodeKind::host_wait && !begun[op.stream.value]) {
-        begun[op.stream.value] = true;
-        const Time late = node.recorded->started - node.recorded->issued;
-        const bool waits = !op.waits.empty() || node.kind == NodeKind::collective;
-        if (!waits && late > kLaunching) op.start_delay = late;
+      const bool first = node.kind != NodeKind::host_wait && !begun[op.stream.value];
+      if (first) begun[op.stream.value] = true;
+      const Time late = node.recorded->started - node.recorded->issued;
+      if (first && late > kLaunching && !waited_for_others(node)) {
+        op.start_delay = late;
       } else if (node.recorded->late > Time(0)) {
         op.start_delay = node.recorded->late;
-      } else if (node.recorded->behind) {
+      } else if (!first && node.recorded->behind) {
         op.start_delay = std::max(Time(0), *node.recorded->behind - spec_.device_latency);
       }
       if (node.kind == NodeKind::collective) {
@@ -122,6 +122,15 @@ class RankReplay {
   }
 
  private:
+  // Whether it started when others had ended for which it waits, or may have.
+  [[nodiscard]] bool waited_for_others(const Node& node) const {
+    return node.kind == NodeKind::collective || std::ranges::any_of(node.dependencies, [&](OpId dependency) {
+             const Node& other = graph_.nodes[dependency.value];
+             if (other.kind == NodeKind::host_wait || other.recorded->stream == node.recorded->stream) return false;
+             return other.iteration != node.iteration ||
+                    other.recorded->started + other.recorded->duration + kLaunching >= node.recorded->started;
+           });
+  }
   // By iteration, since its start.
   [[nodiscard]] std::vector<Time> recorded_device_ends() const {
     std::vector<Time> ends(iterations_);

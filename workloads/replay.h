@@ -31,8 +31,8 @@ struct ReplaySpec {
 //   this one, times host_time_scale: what the host waited is left out, because the replay makes it wait anew. An
 //   iteration starts at its recorded distance from the one before (Graph::iteration_starts); where that is unknown, it
 //   is taken to start with the last event of the one before.
-// - The first operation of a stream, unless it waits for others, starts as long after its issue as it did: the device
-//   was busy with what had been issued before the recording, which is not replayed.
+// - The first operation of a stream, unless it started when others had ended for which it waits, starts as long after
+//   its issue as it did: the device was busy with what had been issued before the recording, which is not replayed.
 // - An operation that came late to an idle device for no recorded reason (Recorded::late) comes as late again.
 // - An operation that is behind another one on its stream starts as long after its end as it did alone, but no sooner
 //   than the simulated GPU can.

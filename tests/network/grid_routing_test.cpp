@@ -7,6 +7,8 @@
 #include <array>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "sim/error.h"
 #include "tests/network/fabric_bench.h"
@@ -100,6 +102,43 @@ TEST(RoutingFormula, GridsCloseNoCycleOfChannelsAndTakeShortestWays) {
     expect_no_cycles(spec, 25, 4 + 1);
     spec.topology = TopologyKind::hypercube;
     expect_no_cycles(spec, 16, 4 + 1);
+  }
+}
+
+// Packets between all pairs over each link between routers.
+std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> loads(const NetworkSpec& spec, std::uint16_t gpus) {
+  const auto network = make_network(spec, gpus);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> packets;  // by cable and direction
+  for (std::uint16_t a = 0; a < gpus; ++a) {
+    for (std::uint16_t b = 0; b < gpus; ++b) {
+      Packet packet;
+      packet.source = a;
+      packet.destination = b;
+      LinkId link = network->topology.out(a, network->topology.nodes()[a].ports - 1);
+      while (a != b) {
+        const std::uint32_t node = network->topology.to(link);
+        const Cable& cable = network->topology.cables()[link.cable];
+        const Hops hops = network->routing(node).next(node, link.direction == 0 ? cable.port_b : cable.port_a, packet);
+        link = network->topology.out(node, hops.port(0));
+        packet.vc_class = hops.vc_class;
+        if (network->topology.to(link) == b) break;
+        ++packets[{link.cable, link.direction}];
+      }
+    }
+  }
+  return packets;
+}
+
+TEST(RoutingFormula, BothWaysAroundARingCarryTheSame) {
+  NetworkSpec spec = fabric_of(TopologyKind::torus);
+  for (const std::vector<std::uint32_t>& dimensions :
+       std::vector<std::vector<std::uint32_t>>{{4}, {8}, {4, 4}, {8, 8}, {4, 2}, {4, 4, 4}}) {
+    spec.dimensions = dimensions;
+    std::uint16_t gpus = 1;
+    for (const std::uint32_t k : dimensions) gpus = static_cast<std::uint16_t>(gpus * k);
+    std::set<std::uint32_t> all;
+    for (const auto& [link, packets] : loads(spec, gpus)) all.insert(packets);
+    EXPECT_EQ(all.size(), 1U) << gpus;
   }
 }
 

@@ -37,7 +37,8 @@ TEST(CollectiveSeries, GroupsRunByThemselvesAndSomeGpusComeLate) {
   groups.start_delay_us = {0, 2.5};
   const auto programs = collective_series(groups);
   EXPECT_EQ(programs[4].ops[2].collective.group, (std::vector<GpuId>{GpuId{4}, GpuId{5}}));
-  EXPECT_EQ(programs[4].ops[2].collective.root, 1U);
+  EXPECT_EQ(programs[4].ops[2].collective.root, 0U);  // GPU 4, the second of the list
+  EXPECT_EQ(programs[2].ops[2].collective.root, 1U);
   EXPECT_EQ(programs[2].ops[0].collective.group.size(), 3U);
   EXPECT_TRUE(programs[3].ops.empty());
   EXPECT_EQ(programs[1].ops[2].start_delay, nanoseconds(2500));
@@ -51,6 +52,13 @@ TEST(CollectiveSeries, AShiftHasABufferForWhatComes) {
   const CollectiveDemand& demand = program.ops.front().collective;
   EXPECT_GE(demand.receive_address, demand.send_address + (1U << 20U));
   EXPECT_EQ(program.memory.front().bytes, Bytes(2 << 20));
+}
+
+TEST(CollectiveSeries, AShiftGoesByNumbers) {
+  CollectiveSeries shifted = series();
+  shifted.kind = CollectiveKind::shift;
+  shifted.groups = {{4, 5, 7}, {0, 2, 1}};
+  EXPECT_THAT(refused(shifted), HasSubstr("/workload/groups/1: expected ascending GPUs"));
 }
 
 TEST(CollectiveSeries, WhatMakesNoCollectiveIsRefused) {

@@ -218,6 +218,16 @@ TEST(Replay, ADeviceThatWasBusyBeforeTheRecordingStartsAsLate) {
   EXPECT_EQ(program.ops[2].start_delay, Time(0));  // launched as usual
 }
 
+TEST(Replay, AWaitThatHadLongEndedDoesNotExplainALateStart) {
+  Node waiting = recorded(NodeKind::kernel, 0, 8, 20);
+  waiting.recorded->started = microseconds(500);
+  waiting.dependencies = {OpId{0}};
+  Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 10, 100), waiting});  // ends at 112 us
+  EXPECT_EQ(replay(graph, {1, 0, 1, {}}).at(0).ops[1].start_delay, microseconds(480));
+  graph.nodes[0].recorded->duration = microseconds(480);  // at 492 us
+  EXPECT_EQ(replay(graph, {1, 0, 1, {}}).at(0).ops[1].start_delay, Time(0));
+}
+
 TEST(Replay, AnOperationThatCameLateToAnIdleDeviceComesAsLate) {
   Graph graph = graph_of({recorded(NodeKind::kernel, 0, 7, 10), recorded(NodeKind::kernel, 0, 7, 20)});
   graph.nodes[1].recorded->late = microseconds(70);
