@@ -132,27 +132,28 @@ class Waits {
   // from when nodes ran: a collective waits for what had ended on other streams, and what began as it ended waited for
   // it.
   void graph_waits() {
-    std::map<const KinetoEvent*, Indices> launched;
-    for (std::uint32_t i = 0; i < ops_.size(); ++i)
-      if (ops_[i].call && !ops_[i].waits_on_host()) launched[ops_[i].call].push_back(i);
+    std::map<const KinetoEvent*, std::map<std::int64_t, Indices>> launched;  // by call and stream
+    for (const auto& [id, list] : streams_)
+      for (const std::uint32_t i : list)
+        if (ops_[i].call) launched[ops_[i].call][id].push_back(i);
     for (const auto& [call, nodes] : launched) {
-      for (const std::uint32_t c : nodes) {
-        if (nodes.size() == 1 || !ops_[c].collective) continue;
-        std::map<std::int64_t, std::uint32_t> last;  // by other stream, of those that had ended
-        std::map<std::int64_t, std::int64_t> end_before;
-        for (const std::uint32_t n : nodes) {
-          const std::int64_t id = ops_[n].gpu->stream;
-          if (id == ops_[c].gpu->stream) continue;
-          if (ops_[n].end <= ops_[c].start + tolerance_) last[id] = n;
-          const auto before = end_before.find(id);
-          const bool idle = before == end_before.end() || before->second < ops_[c].end;
-          const std::int64_t gap = ops_[n].start - ops_[c].end;
-          if (idle && gap >= -tolerance_ && gap <= kAsItEndsNs) add(n, c);
-          end_before[id] = ops_[n].end;
-        }
-        for (const auto& [id, n] : last) add(c, n);
-      }
+      for (const auto& [own, list] : nodes)
+        for (const std::uint32_t c : list)
+          for (const auto& [other, beside] : nodes)
+            if (ops_[c].collective && other != own) collective_in_graph(c, beside);
     }
+  }
+
+  // `beside`: nodes of another stream of the graph, which run one after another.
+  void collective_in_graph(std::uint32_t collective, const Indices& beside) {
+    const auto began = std::ranges::partition_point(
+        beside, [&](std::uint32_t i) { return ops_[i].end <= ops_[collective].start + tolerance_; });
+    if (began != beside.begin()) add(collective, *(began - 1));
+    const std::int64_t end = ops_[collective].end;
+    const auto next =
+        std::ranges::partition_point(beside, [&](std::uint32_t i) { return ops_[i].start < end - tolerance_; });
+    if (next == beside.end() || ops_[*next].start - end > kAsItEndsNs) return;
+    if (next == beside.begin() || ops_[*(next - 1)].end < end) add(*next, collective);
   }
 
   // Whether the operation began as the collective ended, and not because the one before it on its stream did.

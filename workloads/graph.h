@@ -80,7 +80,8 @@ struct CollectiveNode {
 };
 
 // What a trace recorded of an operation. Times are relative to the start of its iteration.
-// Longer than launching an operation takes: if one starts later, the device had other things to do.
+// Longer than launching an operation takes: if one starts later, the device had other things to do. A choice: of
+// hta_nccl_data's 3774 operations 32 come later to an idle device, by 36 us at most.
 inline constexpr Time kLaunching = microseconds(20);
 
 struct Recorded {

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "cli/run/step_bounds.h"
@@ -39,12 +38,14 @@ struct Side {
   }
 };
 
-// What bounds the iterations of recorded ranks together, since `first`: as StepBoundsOf finds it of a run.
+// What bounds the iterations of recorded ranks together, since `first`: as StepBounds::add finds it of a run.
 StepBounds recorded_bounds(const std::vector<const TraceRank*>& ranks, std::size_t iterations, Time first) {
-  StepBounds bounds{std::numeric_limits<double>::max(), std::vector<double>(iterations), {}};
+  StepBounds bounds;
+  bounds.host_end_s.resize(iterations);
   for (const TraceRank* rank : ranks) {
     const auto late = begun_late(*rank);
-    bounds.begin_s = std::min(bounds.begin_s, late ? to_seconds(rank->ops[*late].start - first) : 0);
+    const double begin = late ? to_seconds(rank->ops[*late].start - first) : 0;
+    bounds.begin_s = std::min(bounds.begin_s.value_or(begin), begin);
     for (std::size_t i = 0; i < std::min(iterations, rank->iterations.size()); ++i)
       bounds.host_end_s[i] = std::max(bounds.host_end_s[i], to_seconds(rank->iterations[i].end - first));
   }

@@ -137,12 +137,16 @@ std::string throughput_verdict(const std::string& from_label, const Figures& fro
                                const Figures& to) {
   const double ratio = speed(from, to);
   const auto iteration = [](const Figures& f) {
-    return fmt::format("{:.4g} samples in {}", *f.samples_per_s * *f.iteration_s, time_text(*f.iteration_s));
+    const double samples = *f.samples_per_s * *f.iteration_s;
+    return fmt::format("{:.4g} sample{} in {}", samples, std::fabs(samples - 1) < kSame ? "" : "s",
+                       time_text(*f.iteration_s));
   };
+  const std::string compared = std::fabs(ratio - 1) < kSame
+                                   ? "the same"
+                                   : factor_text(ratio > 1 ? ratio : 1 / ratio) + (ratio > 1 ? " faster" : " slower");
   return fmt::format(
-      "{} does {:.4g} samples/s against {:.4g} with {}: {} {}. Iterations are not the same work: {} against {}.",
-      to_label, *to.samples_per_s, *from.samples_per_s, from_label, factor_text(ratio > 1 ? ratio : 1 / ratio),
-      ratio > 1 ? "faster" : "slower", iteration(to), iteration(from));
+      "{} does {:.4g} samples/s against {:.4g} with {}: {}. Iterations are not the same work: {} against {}.", to_label,
+      *to.samples_per_s, *from.samples_per_s, from_label, compared, iteration(to), iteration(from));
 }
 
 std::string pair_verdict(const std::string& from_label, const Figures& from, const std::string& to_label,

@@ -255,10 +255,10 @@ void gather(const RunConfig& config, const std::vector<Program>& programs, const
   note_beside(config, result);
   gather_network(config, machine, result);
   gather_counters(config, programs, machine, result);
-  StepBoundsOf steps;
+  StepBounds steps;
   for (std::uint32_t g = 0; g < machine.gpus(); ++g)
     steps.add(programs[g], machine.gpu(g).times(), machine.gpu(g).clock());
-  gather_iterations(config, programs, steps.bounds(), result);
+  gather_iterations(config, programs, steps, result);
   // One GPU takes the program without communication: no other has a part of its work.
   if (result.samples_per_s) {
     const double one_gpu = to_seconds(alone.of(0).undisturbed.end) / programs.front().iterations;

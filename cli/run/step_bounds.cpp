@@ -4,14 +4,14 @@
 
 namespace weft {
 
-void StepBoundsOf::add(const Program& program, std::span<const OpTimes> times, const ClockDomain& clock) {
+void StepBounds::add(const Program& program, std::span<const OpTimes> times, const ClockDomain& clock) {
   const auto at = [&](SubCycle t) { return to_seconds(clock.to_time(std::max<SubCycle>(t, 0))); };
   const double begin = program.begins_with ? at(times[program.begins_with->value].began()) : 0;
-  begin_s_ = std::min(begin_s_.value_or(begin), begin);
+  begin_s = std::min(begin_s.value_or(begin), begin);
 
   const std::vector<StepEnd>& steps = program.step_ends;
-  host_end_s_.resize(std::max(host_end_s_.size(), steps.size()));
-  end_s_.resize(host_end_s_.size());
+  host_end_s.resize(std::max(host_end_s.size(), steps.size()));
+  end_s.resize(host_end_s.size());
   std::vector<double> host(steps.size());  // issued its last operation, or waited
   std::vector<double> all(steps.size());   // and the device is through
   for (std::size_t o = 0; o < program.ops.size() && !steps.empty(); ++o) {
@@ -20,8 +20,8 @@ void StepBoundsOf::add(const Program& program, std::span<const OpTimes> times, c
     all[op.iteration] = std::max({all[op.iteration], host[op.iteration], at(times[o].end)});
   }
   for (std::size_t i = 0; i < steps.size(); ++i) {
-    host_end_s_[i] = std::max(host_end_s_[i], host[i] + to_seconds(steps[i].host));
-    end_s_[i] = std::max(end_s_[i], all[i] + to_seconds(steps[i].idle));
+    host_end_s[i] = std::max(host_end_s[i], host[i] + to_seconds(steps[i].host));
+    end_s[i] = std::max(end_s[i], all[i] + to_seconds(steps[i].idle));
   }
 }
 
@@ -31,7 +31,7 @@ std::vector<double> iteration_lengths(const std::vector<double>& device_end_s, c
   for (std::size_t i = 0; i < device_end_s.size(); ++i) {
     if (i == 0) {
       const double host = bounds.host_end_s.empty() ? 0 : bounds.host_end_s[0];
-      before = std::clamp(device_end_s[0] - host, 0.0, bounds.begin_s);
+      before = std::clamp(device_end_s[0] - host, 0.0, bounds.begin_s.value_or(0));
     }
     const double end = i < bounds.end_s.size() ? std::max(device_end_s[i], bounds.end_s[i]) : device_end_s[i];
     lengths.push_back(std::max(0.0, end - before));

@@ -12,21 +12,13 @@
 namespace weft {
 
 struct StepBounds {
-  double begin_s = 0;  // when the first device got to the first iteration: Program::begins_with
+  std::optional<double> begin_s;  // when the first device got to the first iteration; absent: with the host
   // By iteration, as the recording says of the programs; empty: it says nothing.
   std::vector<double> host_end_s;  // the last host is through with it
   std::vector<double> end_s;       // and does nothing else any more behind the last operation
-};
 
-// From the programs of all GPUs as they ran: `times` by operation.
-class StepBoundsOf {
- public:
+  // Widens them by a GPU: its program as it ran, `times` by operation.
   void add(const Program& program, std::span<const OpTimes> times, const ClockDomain& clock);
-  [[nodiscard]] StepBounds bounds() const { return {begin_s_.value_or(0), host_end_s_, end_s_}; }
-
- private:
-  std::optional<double> begin_s_;
-  std::vector<double> host_end_s_, end_s_;
 };
 
 // Seconds of each iteration, from the end of those before to its own. The first one begins with the host; but if the

@@ -209,9 +209,9 @@ void gather_sampled(const RunConfig& config, const std::vector<Program>& program
   // All GPUs are the first one: its times are the mean of all.
   RunConfig one = config;
   one.gpus = 1;
-  StepBoundsOf steps;
+  StepBounds steps;
   steps.add(programs.front(), timeline.times(), timeline.clock());
-  gather_iterations(one, {programs.front()}, steps.bounds(), result);
+  gather_iterations(one, {programs.front()}, steps, result);
   for (auto* rate : {&result.samples_per_s, &result.tokens_per_s}) {
     if (*rate) **rate *= config.gpus;
   }

@@ -40,18 +40,18 @@ TEST(StepBounds, AreThoseOfTheProgramsThatRan) {
   times[0] = {.called = us(1), .unblocked = 0, .start = us(40), .end = us(50), .placed = us(42)};
   times[1] = {.called = us(60), .unblocked = 0, .start = us(60), .end = us(60)};
   times[2] = {.called = us(75), .unblocked = 0, .start = us(80), .end = us(90)};
-  StepBoundsOf steps;
+  StepBounds steps;
   steps.add(program, times, clock);
-  EXPECT_THAT(steps.bounds().begin_s, near_us(42));
-  EXPECT_THAT(steps.bounds().host_end_s, ElementsAre(near_us(70), near_us(95)));
-  EXPECT_THAT(steps.bounds().end_s, ElementsAre(near_us(64), near_us(93)));
+  EXPECT_THAT(steps.begin_s.value(), near_us(42));
+  EXPECT_THAT(steps.host_end_s, ElementsAre(near_us(70), near_us(95)));
+  EXPECT_THAT(steps.end_s, ElementsAre(near_us(64), near_us(93)));
 
   times[2].called = us(85);  // of another GPU, whose device was at nothing else before
   program.begins_with.reset();
   steps.add(program, times, clock);
-  EXPECT_EQ(steps.bounds().begin_s, 0);
-  EXPECT_THAT(steps.bounds().host_end_s, ElementsAre(near_us(70), near_us(105)));
-  EXPECT_THAT(steps.bounds().end_s, ElementsAre(near_us(64), near_us(93)));
+  EXPECT_EQ(steps.begin_s, 0.0);
+  EXPECT_THAT(steps.host_end_s, ElementsAre(near_us(70), near_us(105)));
+  EXPECT_THAT(steps.end_s, ElementsAre(near_us(64), near_us(93)));
 }
 
 }  // namespace
