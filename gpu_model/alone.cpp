@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "gpu_model/l2_of_addresses.h"
 #include "sim/error.h"
 
 namespace weft {
@@ -95,8 +96,10 @@ class AloneRun {
   }
 
   void run_chunk(Chunk& chunk) {
-    Trial trial(gpu_, skip_waves_);
-    for (std::size_t k = warm_up_from(chunk.first); k < chunk.first; ++k) {
+    const std::size_t from = warm_up_from(chunk.first);
+    const Kernel& earliest = kernels_[from];
+    Trial trial(gpu_, l2_of_addresses(gpu_, programs_[earliest.program], earliest.op, false), skip_waves_);
+    for (std::size_t k = from; k < chunk.first; ++k) {
       trial.run(op(k), op(k).kernel);
       trial.keep();
     }

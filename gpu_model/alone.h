@@ -19,8 +19,8 @@ namespace weft {
 // empty; `transactions` grows by the memory transactions. `skip_waves`: what repeats in a long kernel is left out, as
 // in sampled runs.
 //
-// Kernels go in chunks of kAloneChunk, each of which starts behind kAloneWarmUp kernels before it: an L2 of 40 MiB
-// holds what the last few kernels touched. Chunks go in rounds, each of as many as all before it, and know the fits of
+// Kernels go in chunks of kAloneChunk, each of which starts behind kAloneWarmUp kernels before it, and those on an L2
+// that was told of what fills it before them (l2_of_addresses.h). Chunks go in rounds, each of as many as all before it, and know the fits of
 // the rounds before: so that kernels that come again share theirs, whichever chunk they are in.
 [[nodiscard]] std::vector<std::vector<DemandFit>> run_kernels_alone(std::span<const Program> programs,
                                                                     const GpuSpec& gpu, std::uint32_t threads,

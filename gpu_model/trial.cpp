@@ -1,8 +1,10 @@
 #include "gpu_model/trial.h"
 
+#include <utility>
+
 namespace weft {
 
-Trial::Trial(const GpuSpec& gpu, bool skip_waves) : spec_(gpu), l2_(gpu.l2, gpu.hbm, gpu.clock) {
+Trial::Trial(const GpuSpec& gpu, L2Cache l2, bool skip_waves) : spec_(gpu), l2_(std::move(l2)) {
   program_.priorities = {0};
   program_.ops.edit().resize(1);
   work_.program = &program_;

@@ -10,8 +10,8 @@ namespace weft {
 
 class Trial {
  public:
-  // `gpu` outlives the trial. The first kernel meets an empty L2. `skip_waves`: as GpuWork's.
-  explicit Trial(const GpuSpec& gpu, bool skip_waves = false);
+  // `gpu` outlives the trial. The first kernel meets `l2`. `skip_waves`: as GpuWork's.
+  Trial(const GpuSpec& gpu, L2Cache l2, bool skip_waves = false);
   // How long `op` takes with `demand`, on the L2 as the last kernel kept left it.
   Time run(const ProgramOp& op, const KernelDemand& demand);
   // The kernel of the last run has been: the next one meets the L2 as it left it.

@@ -10,10 +10,6 @@
 
 namespace weft {
 
-// What the L2 holds is asked of the operations before, until they have filled it; but of no more than touch this many
-// times its size, since a small working set never fills it.
-inline constexpr std::int64_t kLookBack = 8;
-
 // What the network did for one GPU, or in one switch: sums over the stretch.
 struct LinkLoad {
   std::int64_t payload_bytes = 0, wire_bytes = 0, packets = 0;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/sampled/l2_of_addresses.h"
+#include "gpu_model/l2_of_addresses.h"
 #include "cli/sampled/regime_lab.h"
 #include "gpu_model/demand_size.h"
 #include "gpu_model/l2_warming.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cli/config/config_paths.h"
-#include "cli/sampled/l2_of_addresses.h"
+#include "gpu_model/l2_of_addresses.h"
 #include "cli/sampled/regime.h"
 #include "gpu_model/kernel_signature.h"
 #include "sim/hash.h"

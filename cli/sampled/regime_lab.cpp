@@ -7,7 +7,7 @@
 #include "cli/sampled/coarse_system.h"
 #include "cli/sampled/gpus_apart.h"
 #include "cli/sampled/kernel_paces.h"
-#include "cli/sampled/l2_of_addresses.h"
+#include "gpu_model/l2_of_addresses.h"
 #include "cli/sampled/observed_regime.h"
 #include "cli/sampled/repeated_steps.h"
 #include "cli/sampled/steady_collectives.h"

@@ -5,7 +5,7 @@
 
 #include "cli/run/standstill.h"
 #include "cli/sampled/kernel_paces.h"
-#include "cli/sampled/l2_of_addresses.h"
+#include "gpu_model/l2_of_addresses.h"
 #include "cli/sampled/network_loads.h"
 #include "cli/sampled/observed_regime.h"
 #include "cli/sampled/regime_lab.h"

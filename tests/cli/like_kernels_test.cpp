@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/config/run_config.h"
-#include "cli/sampled/l2_of_addresses.h"
+#include "gpu_model/l2_of_addresses.h"
 #include "cli/sampled/regime_lab.h"
 
 namespace weft {

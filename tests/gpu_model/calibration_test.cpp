@@ -214,6 +214,27 @@ TEST(KernelsAlone, OfTheFirstIterationDoNotDependOnLaterOnes) {
   EXPECT_TRUE(std::equal(some.begin(), some.end(), all.begin()));
 }
 
+// Each reads what one twenty before it wrote, which the L2 still holds: behind the start of a chunk, too.
+TEST(KernelsAlone, MeetWhatALargeL2HoldsOfLongBefore) {
+  std::vector<ProgramOp> ops;
+  for (std::uint64_t k = 0; k < kAloneChunk + 4; ++k) {
+    KernelDemand demand = grid_of(8, 128);
+    const auto region = [](std::uint64_t of) { return (1 << 20) + (of << 16); };
+    demand.reads = {{region(k), 2048, 1, 0}};
+    demand.writes = {{region(k + 20), 2048, 1, 0}};
+    ops.push_back(kernel_op(demand));
+  }
+  const Program program = program_of(ops);
+  std::int64_t transactions = 0;
+  GpuSpec gpu = small_gpu();
+  gpu.l2.bytes = 4 << 20;
+  const auto fits = run_kernels_alone({&program, 1}, gpu, 1, {}, transactions).front();
+  EXPECT_GT(fits[0].alone.count(), fits[40].alone.count() * 11 / 10);  // from memory
+  for (std::size_t k = 21; k < ops.size(); ++k) {
+    EXPECT_NEAR(to_seconds(fits[k].alone), to_seconds(fits[40].alone), 2e-2 * to_seconds(fits[40].alone)) << k;
+  }
+}
+
 TEST(KernelsAlone, OfSeveralProgramsAreWhatEachFinds) {
   const std::vector<Program> programs{program_of({streaming(64, 50)}), program_of({streaming(64, 40)})};
   std::int64_t transactions = 0;

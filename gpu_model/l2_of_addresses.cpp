@@ -1,9 +1,8 @@
-#include "cli/sampled/l2_of_addresses.h"
+#include "gpu_model/l2_of_addresses.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "cli/sampled/regime.h"
 #include "gpu_model/demand_size.h"
 #include "gpu_model/l2_warming.h"
 #include "network/generated_schedule.h"

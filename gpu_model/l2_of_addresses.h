@@ -7,6 +7,10 @@
 
 namespace weft {
 
+// What the L2 holds is asked of the operations before, until they have filled it; but of no more than touch this many
+// times its size, since a small working set never fills it.
+inline constexpr std::int64_t kLookBack = 8;
+
 // What the last operations touched that fit into it, in their order. `communicates`: collectives, too.
 [[nodiscard]] L2Cache l2_of_addresses(const GpuSpec& gpu, const Program& program, OpId op, bool communicates);
 
