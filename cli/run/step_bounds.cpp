@@ -4,6 +4,11 @@
 
 namespace weft {
 
+void StepBounds::end(std::uint32_t iteration, double seconds) {
+  if (end_s.size() <= iteration) end_s.resize(iteration + 1);
+  end_s[iteration] = std::max(end_s[iteration], seconds);
+}
+
 void StepBounds::add(const Program& program, std::span<const OpTimes> times, const ClockDomain& clock) {
   const auto at = [&](SubCycle t) { return to_seconds(clock.to_time(std::max<SubCycle>(t, 0))); };
   const double begin = program.begins_with ? at(times[program.begins_with->value].began()) : 0;
@@ -11,7 +16,6 @@ void StepBounds::add(const Program& program, std::span<const OpTimes> times, con
 
   const std::vector<StepEnd>& steps = program.step_ends;
   host_end_s.resize(std::max(host_end_s.size(), steps.size()));
-  end_s.resize(host_end_s.size());
   std::vector<double> host(steps.size());  // issued its last operation, or waited
   std::vector<double> all(steps.size());   // and the device is through
   for (std::size_t o = 0; o < program.ops.size() && !steps.empty(); ++o) {
@@ -21,7 +25,7 @@ void StepBounds::add(const Program& program, std::span<const OpTimes> times, con
   }
   for (std::size_t i = 0; i < steps.size(); ++i) {
     host_end_s[i] = std::max(host_end_s[i], host[i] + to_seconds(steps[i].host));
-    end_s[i] = std::max(end_s[i], all[i] + to_seconds(steps[i].idle));
+    end(static_cast<std::uint32_t>(i), all[i] + to_seconds(steps[i].idle));
   }
 }
 

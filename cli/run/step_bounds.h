@@ -17,6 +17,8 @@ struct StepBounds {
   std::vector<double> host_end_s;  // the last host is through with it
   std::vector<double> end_s;       // and does nothing else any more behind the last operation
 
+  // The iteration does not end before.
+  void end(std::uint32_t iteration, double seconds);
   // Widens them by a GPU: its program as it ran, `times` by operation.
   void add(const Program& program, std::span<const OpTimes> times, const ClockDomain& clock);
 };

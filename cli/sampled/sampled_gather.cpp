@@ -36,25 +36,15 @@ std::vector<bool> collectives_in_a_row(const Program& program, const LaunchSpec&
 }
 
 // An iteration ends when the last GPU is through with it.
-void wait_for_the_last(std::vector<OperationRecord>& records, const std::vector<double>& late,
-                       std::uint32_t iterations) {
-  struct Last {
-    double end = 0, of_all = 0;
-    std::size_t record = 0;
-  };
-  std::vector<Last> lasts(iterations);
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    Last& last = lasts[records[i].iteration];
-    last.of_all = std::max(last.of_all, records[i].end_s + late[i]);
-    if (records[i].end_s < last.end) continue;
-    last.end = records[i].end_s;
-    last.record = i;
+StepBounds bounds_of(const Program& program, const SampledTimeline& timeline) {
+  const auto at = [&](SubCycle t) { return to_seconds(timeline.clock().to_time(t)); };
+  StepBounds bounds;
+  bounds.add(program, timeline.times(), timeline.clock());
+  for (std::uint32_t o = 0; o < program.ops.size(); ++o) {
+    const ProgramOp& op = program.ops[o];
+    if (op.kind != ProgramOpKind::host_wait) bounds.end(op.iteration, at(timeline.times()[o].end + timeline.late(o)));
   }
-  for (const Last& last : lasts) {
-    if (last.of_all <= last.end) continue;
-    records[last.record].end_s = last.of_all;
-    records[last.record].early_s += last.of_all - last.end;
-  }
+  return bounds;
 }
 
 std::vector<OperationRecord> operations_of(const Program& program, const LaunchSpec& launch,
@@ -63,13 +53,11 @@ std::vector<OperationRecord> operations_of(const Program& program, const LaunchS
   const std::vector<bool> in_a_row = collectives_in_a_row(program, launch, timeline);
   const auto at = [&](SubCycle t) { return to_seconds(timeline.clock().to_time(t)); };
   std::vector<OperationRecord> records;
-  std::vector<double> late;  // by record: so much later the last GPU is through
   for (std::uint32_t o = 0; o < program.ops.size(); ++o) {
     const ProgramOp& op = program.ops[o];
     if (op.kind == ProgramOpKind::host_wait) continue;
     OperationRecord record = recorded(op, o, timeline.times()[o], timeline.clock());
     if (!in_a_row[o]) record.early_s = at(timeline.early(o));
-    late.push_back(at(timeline.late(o)));
     if (op.kind == ProgramOpKind::kernel) {
       const OpTimes& undisturbed = quiet.times()[o];
       record.undisturbed_s = at(undisturbed.end - undisturbed.began());
@@ -79,7 +67,6 @@ std::vector<OperationRecord> operations_of(const Program& program, const LaunchS
     }
     records.push_back(std::move(record));
   }
-  wait_for_the_last(records, late, program.iterations);
   return records;
 }
 
@@ -209,9 +196,7 @@ void gather_sampled(const RunConfig& config, const std::vector<Program>& program
   // All GPUs are the first one: its times are the mean of all.
   RunConfig one = config;
   one.gpus = 1;
-  StepBounds steps;
-  steps.add(programs.front(), timeline.times(), timeline.clock());
-  gather_iterations(one, {programs.front()}, steps, result);
+  gather_iterations(one, {programs.front()}, bounds_of(programs.front(), timeline), result);
   for (auto* rate : {&result.samples_per_s, &result.tokens_per_s}) {
     if (*rate) **rate *= config.gpus;
   }
