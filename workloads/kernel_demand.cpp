@@ -44,13 +44,21 @@ bool fits(Tile& tile, std::uint32_t shared_memory) {
   return tile.stages >= 2;
 }
 
+// So much longer than the output's longer side, K can be split over what large tiles leave free, as of weight gradients:
+// a sum over a vocabulary, say.
+constexpr std::int64_t kLongK = 8;
+
+bool has_long_k(const GemmShape& gemm, GemmKind kind) {
+  return kind == GemmKind::weight_gradient || (gemm.batch == 1 && gemm.k >= kLongK * std::max(gemm.m, gemm.n));
+}
+
 template <class Tiles>
 Tile choose_tile(const Tiles& tiles, const GemmShape& gemm, GemmKind kind, std::uint32_t compute_units,
                  std::uint32_t shared_memory) {
   for (Tile tile : tiles) {
     const bool wasteful = tile.m >= 2 * gemm.m || tile.n >= 2 * gemm.n;
     if (wasteful || !fits(tile, shared_memory)) continue;
-    if (kind == GemmKind::weight_gradient || grid_of(tile, gemm) >= std::int64_t{compute_units}) return tile;
+    if (has_long_k(gemm, kind) || grid_of(tile, gemm) >= std::int64_t{compute_units}) return tile;
   }
   Tile smallest = tiles.back();
   fits(smallest, shared_memory);

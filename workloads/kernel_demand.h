@@ -39,8 +39,8 @@ struct GemmPlan {
   [[nodiscard]] std::string tile_name() const;  // "128x64"
 };
 
-// The largest tile whose grid fills `compute_units`, else the smallest; weight gradients, whose K is long, take the
-// largest. A grid below half the machine splits K, each part at least 8 rounds deep. `element_bytes` of A and B, `pipe`
+// The largest tile whose grid fills `compute_units`, else the smallest; weight gradients and others whose K is long take
+// the largest. A grid below half the machine splits K, each part at least 8 rounds deep. `element_bytes` of A and B, `pipe`
 // that multiplies. Where `block_shared_memory` (0: no limit) holds fewer stages than the tile has on NVIDIA's GPUs, as
 // on CDNA, it has fewer, two at least.
 [[nodiscard]] GemmPlan plan_gemm(const GemmShape& gemm, GemmKind kind, Pipe pipe, std::int64_t element_bytes,

@@ -54,6 +54,14 @@ TEST(GemmPlan, SplitsALongKSoThatTheGridFillsTheUnits) {
   EXPECT_EQ(plan.rounds, (200704 / 16 + kUnits - 1) / kUnits);
 }
 
+// What a head's output gives back to 1024 tokens is a sum over the vocabulary.
+TEST(GemmPlan, SplitsLongSumsOverLargeTiles) {
+  const GemmPlan plan = plan_gemm({1024, 768, 50257}, GemmKind::forward, Pipe::tensor_fp16, 2, kUnits);
+  EXPECT_EQ(plan.tile_name(), "256x128");
+  EXPECT_EQ(plan.shape.blocks(), 24U * plan.k_split);
+  EXPECT_EQ(plan.k_split, kUnits / 24);
+}
+
 TEST(GemmPlan, DoesNotSplitKIntoLessThanEightRounds) {
   const GemmPlan plan = plan_gemm({64, 64, 512}, GemmKind::weight_gradient, Pipe::tensor_fp16, 2, kUnits);
   EXPECT_EQ(plan.k_split, 2U);  // 16 rounds of 32
