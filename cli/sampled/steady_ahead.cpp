@@ -134,7 +134,9 @@ std::optional<SteadySteps::Ahead> SteadySteps::collectives_ahead(std::span<const
   const bool even = std::ranges::all_of(one, &PhaseRepeats::even);
   if (!even) {
     if (watched < 2 || from.warps.front().at.phases < kFirstTurns * one.front().period) return std::nullopt;
-    pace.turn = whole_turn(window, one);
+    const std::optional<double> whole = whole_turn_of(window, one);
+    if (!whole) return std::nullopt;
+    pace.turn = *whole;
   }
   Ahead ahead{.repeats = turns_ahead(now, one, turn, most, found->leads), .pace = pace};
   for (const PhaseRepeats& repeats : ahead.repeats)

@@ -152,20 +152,14 @@ bool SteadySteps::too_soon(std::span<const Mark> window, Turn turn) {
   return done < std::min(kFirstSteps, kFirstShare * all) || half < kFewestSteps;
 }
 
-double SteadySteps::whole_turn(std::span<const Mark> window, const std::vector<PhaseRepeats>& one) {
-  const auto turns_at = [&](const Mark& mark) {
+std::optional<double> SteadySteps::whole_turn_of(std::span<const Mark> window, const std::vector<PhaseRepeats>& one) {
+  std::vector<TurnsAt> marks;
+  for (const Mark& mark : window) {
     double sum = 0;
     for (std::size_t i = 0; i < one.size(); ++i) sum += mark.warps[i].at.phases / one[i].period;
-    return sum / static_cast<double>(one.size());
-  };
-  const double end = turns_at(window.back());
-  const double turns = std::floor(end - turns_at(window.front()));
-  std::size_t next = 1;  // mark after those turns began
-  while (turns_at(window[next]) < end - turns) ++next;
-  const Mark& before = window[next - 1];
-  const double share = (end - turns - turns_at(before)) / (turns_at(window[next]) - turns_at(before));
-  const double began = to_seconds(before.when) + share * to_seconds(window[next].when - before.when);
-  return (to_seconds(window.back().when) - began) / turns;
+    marks.push_back({to_seconds(mark.when), sum / static_cast<double>(one.size())});
+  }
+  return whole_turn(marks);
 }
 
 // All agree on the number of turns, so many at most, or are ahead of them by their leads. None: there is nothing to

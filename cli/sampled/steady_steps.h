@@ -77,8 +77,8 @@ class SteadySteps {
   [[nodiscard]] bool collectives_move() const;
   // Of the pace, the turn is found.
   std::optional<Ahead> collectives_ahead(std::span<const Mark> window, Turn turn, Pace pace);
-  // Seconds of one of the last whole turns of the window, of which it has some.
-  [[nodiscard]] static double whole_turn(std::span<const Mark> window, const std::vector<PhaseRepeats>& one);
+  [[nodiscard]] static std::optional<double> whole_turn_of(std::span<const Mark> window,
+                                                           const std::vector<PhaseRepeats>& one);
   [[nodiscard]] bool fit(const Mark& from, const Mark& now, bool waves, Ahead& ahead);
   // Seconds for the turns ahead, and what those before them took too little or too much.
   [[nodiscard]] double settle(const Ahead& ahead);

@@ -1,6 +1,7 @@
 #include "cli/sampled/steady_turns.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -122,6 +123,21 @@ std::optional<SteadyTurn> turn_between(std::span<const SteppingWarps> from, std:
   const double its_turn =
       std::min(to_seconds(after.entered - before.entered) * repeats[rear].period / phases, turn * mean / passed);
   return SteadyTurn{std::max(its_turn, turn), {}};
+}
+
+std::optional<double> whole_turn(std::span<const TurnsAt> marks) {
+  const TurnsAt& last = marks.back();
+  const double turns = std::floor(last.turns - marks.front().turns);
+  if (turns < 1) return std::nullopt;
+  std::size_t next = 0;  // mark after those turns began
+  while (marks[next].turns < last.turns - turns) ++next;
+  double began = marks[next].seconds;
+  if (next > 0) {  // the first one may be it, and others that collectives beside kernels only waited between
+    const TurnsAt& before = marks[next - 1];
+    const double share = (last.turns - turns - before.turns) / (marks[next].turns - before.turns);
+    began = before.seconds + share * (marks[next].seconds - before.seconds);
+  }
+  return (last.seconds - began) / turns;
 }
 
 }  // namespace weft

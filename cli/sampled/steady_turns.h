@@ -31,4 +31,13 @@ struct SteadyTurn {
                                                      std::span<const SteppingWarps> to, double window,
                                                      const std::vector<PhaseRepeats>& repeats);
 
+// How far groups of warps were in the mean, at one of the marks of a window.
+struct TurnsAt {
+  double seconds = 0;
+  double turns = 0;
+};
+
+// Seconds of one of the last whole turns of the window; none: it has less than one.
+[[nodiscard]] std::optional<double> whole_turn(std::span<const TurnsAt> marks);
+
 }  // namespace weft

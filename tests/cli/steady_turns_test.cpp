@@ -154,5 +154,17 @@ TEST(SteadyTurns, WhoFallsBehindOrGoesAloneIsNotSteady) {
 
 TEST(SteadyTurns, MuchFasterOnesDoNotStaySo) { EXPECT_FALSE(window(16e-6).turn()); }
 
+TEST(WholeTurn, IsOfTheLastWholeTurnsOfAWindow) {
+  const std::vector<TurnsAt> marks{{0, 0}, {1, 0.5}, {2, 1}, {4, 2}, {6, 2.75}};
+  EXPECT_DOUBLE_EQ(*whole_turn(marks), (6 - 1.5) / 2);
+  EXPECT_FALSE(whole_turn(std::span(marks).first(2)));
+}
+
+// A collective beside a kernel that it waits for: the turns are all of the window, and it stood at its first marks.
+TEST(WholeTurn, MayBeginWithAWait) {
+  const std::vector<TurnsAt> marks{{0, 4}, {1, 4}, {2, 5}, {4, 6}};
+  EXPECT_DOUBLE_EQ(*whole_turn(marks), 2);
+}
+
 }  // namespace
 }  // namespace weft
