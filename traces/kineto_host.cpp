@@ -6,14 +6,13 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "sim/error.h"
 #include "traces/kineto_names.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kAutogradNode = "autograd::engine::evaluate_function: ";
 
 bool is_host(KinetoCategory c) {
   return c == KinetoCategory::runtime || c == KinetoCategory::cpu_operator || c == KinetoCategory::annotation ||
@@ -85,6 +84,16 @@ void see(const KinetoEvent& e, HostContext& context) {
   if (e.name != "record_param_comms") context.collective = e.name;
 }
 
+// The innermost of `open`, a send or receive, which may be launched later.
+void add_pending(const std::vector<const KinetoEvent*>& open, PeerBatch& pending) {
+  const KinetoEvent& e = *open.back();
+  const auto scope = std::find_if(open.begin(), open.end(), [&](const KinetoEvent* around) {
+    return is_communication(*around) && around->end() >= e.end();
+  });
+  pending.members.push_back(e.collective);
+  pending.scopes.push_back(static_cast<std::int64_t>((*scope)->number));
+}
+
 // Whether a thread with autograd's nodes is one of its own. PyTorch runs the nodes of leaves on the CPU on the thread
 // that called backward(), where the forward pass has operators outside of nodes that have sequence numbers.
 bool only_backward(const std::vector<const KinetoEvent*>& sorted) {
@@ -103,7 +112,11 @@ bool only_backward(const std::vector<const KinetoEvent*>& sorted) {
 KinetoHost::KinetoHost(const KinetoFile& file) {
   std::map<std::int64_t, std::vector<const KinetoEvent*>> threads;
   std::set<std::int64_t> autograd_threads;
+  std::unordered_set<std::int64_t> peer_launches;  // correlations of kernels that send and receive
   for (const KinetoEvent& e : file.events) {
+    if (e.category == KinetoCategory::kernel && is_collective_kernel(e.name) &&
+        collective_kind(e.name) == CollectiveKind::all_to_all)
+      peer_launches.insert(e.correlation);
     if (e.category == KinetoCategory::synchronization) {
       synchronizations_.emplace_back(e.correlation, &e);
       has_event_ids_ = has_event_ids_ || e.waited_record >= 0;
@@ -126,7 +139,9 @@ KinetoHost::KinetoHost(const KinetoFile& file) {
             [](const KinetoIteration& a, const KinetoIteration& b) { return a.start < b.start; });
   for (auto& [thread, events] : threads) {
     std::sort(events.begin(), events.end(), encloses_first);
-    find_context(events, autograd_threads.contains(thread) && only_backward(events));
+    find_context(events,
+                 file.autograd_threads.contains(thread) || (autograd_threads.contains(thread) && only_backward(events)),
+                 peer_launches);
   }
   place_unmarked_calls();
 }
@@ -145,13 +160,16 @@ std::size_t KinetoHost::index_of(const KinetoEvent* call) const {
   return static_cast<std::size_t>(at - calls_.begin());
 }
 
-void KinetoHost::find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread) {
+void KinetoHost::find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread,
+                              const std::unordered_set<std::int64_t>& peer_launches) {
   std::vector<const KinetoEvent*> open;
+  PeerBatch pending;
   for (const KinetoEvent* e : thread_events) {
     // In files of whole microseconds a child may start where its parent starts and neither last.
     while (!open.empty() && open.back()->end() <= e->start && open.back()->start != e->start) open.pop_back();
     if (e->category != KinetoCategory::runtime) {
       open.push_back(e);
+      if (e->collective && e->collective->peer) add_pending(open, pending);
       continue;
     }
     HostContext context;
@@ -160,6 +178,14 @@ void KinetoHost::find_context(const std::vector<const KinetoEvent*>& thread_even
     if (!context.marked && autograd_thread) {
       context.phase = TrainingPhase::backward;
       context.marked = true;
+    }
+    if (peer_launches.contains(e->correlation)) {
+      if (!context.parameters && !pending.members.empty()) {
+        context.batch = &batches_.emplace_back(std::move(pending));
+        // This one lasts until PyTorch drops what it returned, so what follows is not in it.
+        std::erase_if(open, [](const KinetoEvent* around) { return around->name == "nccl:coalesced"; });
+      }
+      pending = {};
     }
     contexts_[index_of(e)] = context;
   }

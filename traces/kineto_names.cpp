@@ -63,6 +63,8 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+bool is_autograd_thread(std::string_view name) { return has(name, "pt_autograd_"); }
+
 std::optional<KinetoCategory> kineto_category(std::string_view cat, std::string_view name) {
   const std::string c = lower(cat);
   if (c == "kernel") return KinetoCategory::kernel;

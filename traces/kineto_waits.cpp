@@ -90,7 +90,9 @@ class Waits {
     for (std::uint32_t i = 0; i < ops_.size(); ++i) {
       const KinetoOp& op = ops_[i];
       if (!op.collective || !op.call || !communication_streams_.contains(op.gpu->stream)) continue;
-      launching_scopes.insert(host_.context(op.call).communication_scope);
+      const HostContext& context = host_.context(op.call);
+      launching_scopes.insert(context.communication_scope);
+      if (context.batch) launching_scopes.insert(context.batch->scopes.begin(), context.batch->scopes.end());
       unwaited.push_back(i);
       if (const auto input = last_before(compute_launches(op.call->thread), op.call->start)) {
         if (ops_[*input].end <= op.start + tolerance_) add(i, *input);
