@@ -94,7 +94,7 @@ class Waits {
       launching_scopes.insert(context.communication_scope);
       if (context.batch) launching_scopes.insert(context.batch->scopes.begin(), context.batch->scopes.end());
       unwaited.push_back(i);
-      if (const auto input = last_before(compute_launches(op.call->thread), op.call->start)) {
+      if (const auto input = issued_before(*op.call)) {
         if (ops_[*input].end <= op.start + tolerance_) add(i, *input);
       }
     }
@@ -102,7 +102,7 @@ class Waits {
       if (host_call(call->name) != HostCall::stream_wait_event) continue;
       const std::int64_t scope = host_.context(call).communication_scope;
       if (scope >= 0 && launching_scopes.contains(scope)) continue;
-      const auto waiter = first_after(compute_launches(call->thread), call->start);
+      const auto waiter = issued_behind(*call);
       if (!waiter) continue;
       wait_for_other_stream(*waiter, *call);
       const auto ended = [&](std::uint32_t c) {
@@ -174,6 +174,20 @@ class Waits {
         if (!communication_streams_.contains(ops_[i].gpu->stream)) entry->second.push_back(i);
     }
     return entry->second;
+  }
+
+  // The last of them before a call, and the first behind it. Threads share streams: what DDP waits for at the end of
+  // autograd's thread is used by the optimizer on the main one. The call is taken to be of its thread's last stream.
+  [[nodiscard]] std::optional<std::uint32_t> issued_before(const KinetoEvent& call) {
+    const auto own = last_before(compute_launches(call.thread), call.start);
+    return own ? last_before(stream(ops_[*own].gpu->stream), call.start) : std::nullopt;
+  }
+  [[nodiscard]] std::optional<std::uint32_t> issued_behind(const KinetoEvent& call) {
+    const auto own = first_after(compute_launches(call.thread), call.start);
+    const auto before = last_before(compute_launches(call.thread), call.start);
+    if (!before) return own;
+    const auto next = first_after(stream(ops_[*before].gpu->stream), call.start);
+    return own && next ? std::min(own, next) : own ? own : next;
   }
 
   void host_wait(std::uint32_t index) {

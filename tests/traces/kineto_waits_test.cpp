@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
-#include "traces/kineto_import.h"
 
 namespace weft {
 namespace {
@@ -162,6 +162,34 @@ TEST(KinetoWaits, AnEventWaitWithoutIdIsForWhatEndedMeanwhile) {
               call("cudaEventSynchronize", "15", 3, "26")});
   ASSERT_EQ(ops.size(), 3u);
   EXPECT_THAT(ops[2].waits, ElementsAre(0));
+}
+
+// DDP waits for its last bucket at the end of autograd's thread, and does nothing more there.
+TEST(KinetoWaits, WhatAThreadWaitsForIsWaitedForOnItsStream) {
+  const auto on_autograds = [](const std::string& name, const std::string& ts, int id) {
+    return kineto_event("cuda_runtime", name, 2, ts, "1", correlation(id));
+  };
+  const std::vector<TraceOp> ops =
+      ops_of({launch("5", 1), kernel("forward", 7, "10", "20", 1), on_autograds("cudaLaunchKernel", "10", 2),
+              kernel("backward", 7, "30", "20", 2), on_autograds("cudaLaunchKernel", "15", 3),
+              kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20, "52", "40", 3),
+              on_autograds("cudaStreamWaitEvent", "20", 4), launch("25", 5), kernel("adam", 7, "94", "10", 5),
+              on_autograds("cudaLaunchKernel", "120", 6), kernel("next backward", 7, "130", "20", 6)});
+  ASSERT_EQ(ops.size(), 5u);
+  EXPECT_THAT(ops[2].waits, ElementsAre(1));
+  EXPECT_THAT(ops[3].waits, ElementsAre(2));
+  EXPECT_THAT(ops[4].waits, IsEmpty());
+}
+
+// As the all-reduce of gradients' norm behind a backward pass whose thread is autograd's.
+TEST(KinetoWaits, ACollectiveWaitsForWhatOtherThreadsLaunchedOnTheStream) {
+  const std::vector<TraceOp> ops =
+      ops_of({launch("5", 1), kernel("forward", 7, "10", "20", 1),
+              kineto_event("cuda_runtime", "cudaLaunchKernel", 2, "10", "1", correlation(2)),
+              kernel("backward", 7, "30", "20", 2), launch("15", 3),
+              kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20, "52", "40", 3)});
+  ASSERT_EQ(ops.size(), 3u);
+  EXPECT_THAT(ops[2].waits, ElementsAre(1));
 }
 
 TEST(KinetoWaits, ABlockingCopyIsFollowedByAWait) {
