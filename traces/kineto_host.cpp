@@ -26,9 +26,10 @@ bool is_communication(const KinetoEvent& e) {
 
 // What an annotation or operator says about the phase of all that is inside it.
 std::optional<TrainingPhase> marked_phase(const KinetoEvent& e) {
-  if (e.name.starts_with(kAutogradNode)) return TrainingPhase::backward;
-  if (e.category == KinetoCategory::cpu_operator)
+  if (e.category == KinetoCategory::cpu_operator) {
+    if (is_autograd_node(e.name)) return TrainingPhase::backward;
     return e.sequence >= 0 ? std::optional(TrainingPhase::forward) : std::nullopt;
+  }
   if (e.category != KinetoCategory::annotation || is_communication(e)) return std::nullopt;
   return named_phase(e.name);
 }
@@ -99,10 +100,12 @@ void add_pending(const std::vector<const KinetoEvent*>& open, PeerBatch& pending
 bool only_backward(const std::vector<const KinetoEvent*>& sorted) {
   std::int64_t node_end = std::numeric_limits<std::int64_t>::min();
   for (const KinetoEvent* e : sorted) {
-    if (e->name.starts_with(kAutogradNode)) node_end = std::max(node_end, e->end());
-    if (e->category == KinetoCategory::cpu_operator && e->sequence >= 0 && e->start >= node_end &&
-        !e->name.starts_with(kAutogradNode))
+    if (e->category != KinetoCategory::cpu_operator) continue;
+    if (is_autograd_node(e->name)) {
+      node_end = std::max(node_end, e->end());
+    } else if (e->sequence >= 0 && e->start >= node_end) {
       return false;
+    }
   }
   return true;
 }
@@ -124,7 +127,7 @@ KinetoHost::KinetoHost(const KinetoFile& file) {
     if (!is_host(e.category)) continue;
     threads[e.thread].push_back(&e);
     if (e.category == KinetoCategory::runtime) calls_.push_back(&e);
-    if (e.name.starts_with(kAutogradNode)) autograd_threads.insert(e.thread);
+    if (e.category == KinetoCategory::cpu_operator && is_autograd_node(e.name)) autograd_threads.insert(e.thread);
     if (e.category == KinetoCategory::annotation) {
       if (e.name.starts_with("ProfilerStep#")) iterations_.push_back({std::string(e.name), e.start, e.end()});
       optimizer_marked_ = optimizer_marked_ || marked_phase(e) == TrainingPhase::optimizer;

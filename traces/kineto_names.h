@@ -14,6 +14,9 @@ namespace weft {
 
 // How autograd names the operators of its nodes, before the node's own name.
 inline constexpr std::string_view kAutogradNode = "autograd::engine::evaluate_function: ";
+// Of it, or a node by its own name ("AddmmBackward0", "torch::autograd::AccumulateGrad"), as old profiles have them
+// only.
+[[nodiscard]] bool is_autograd_node(std::string_view op);
 
 // PyTorch calls the threads of its autograd engine "pt_autograd_0" and so on; Kineto writes "thread 12
 // (pt_autograd_0)".

@@ -55,6 +55,15 @@ TEST(KinetoOddProfiles, AllOfAThreadThatHasNodesOnlyIsBackward) {
   EXPECT_THAT(phases(events), ElementsAre(TrainingPhase::backward, TrainingPhase::backward));
 }
 
+// Of PyTorch 1.8.
+TEST(KinetoOddProfiles, NodesByTheirOwnNamesAreBackward) {
+  std::vector<std::string> events{host("Operator", "aten::linear", 100, 20, kSequence),
+                                  host("Operator", "AddmmBackward", 200, 50, kSequence),
+                                  host("Operator", "torch::autograd::AccumulateGrad", 260, 20)};
+  for (const int at : {110, 210, 265}) add_kernel(at, events);
+  EXPECT_THAT(phases(events), ElementsAre(TrainingPhase::forward, TrainingPhase::backward, TrainingPhase::backward));
+}
+
 // A profile of the GPU's activities only: the thread's name tells.
 TEST(KinetoOddProfiles, AutogradsThreadIsBackwardWithoutOperators) {
   std::vector<std::string> events{

@@ -260,8 +260,7 @@ void ProcessBuilder::spread_phases() {
     if (std::any_of(phases.begin(), phases.end(), crosses)) marking.insert(thread);
   for (const KinetoEvent& event : out_.profile.events) {
     if (event.category == KinetoCategory::runtime) callers.insert(event.thread);
-    if (event.category == KinetoCategory::cpu_operator &&
-        (event.sequence >= 0 || event.name.starts_with(kAutogradNode)))
+    if (event.category == KinetoCategory::cpu_operator && (event.sequence >= 0 || is_autograd_node(event.name)))
       marking.insert(event.thread);
   }
   for (const std::int64_t thread : callers) {
