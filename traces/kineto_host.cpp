@@ -115,10 +115,10 @@ bool only_backward(const std::vector<const KinetoEvent*>& sorted) {
 KinetoHost::KinetoHost(const KinetoFile& file) {
   std::map<std::int64_t, std::vector<const KinetoEvent*>> threads;
   std::set<std::int64_t> autograd_threads;
-  std::unordered_set<std::int64_t> peer_launches;  // correlations of kernels that send and receive
+  std::unordered_set<std::int64_t> peer_launches;  // correlations of kernels that send and receive, or may (RCCL's)
   for (const KinetoEvent& e : file.events) {
-    if (e.category == KinetoCategory::kernel && is_collective_kernel(e.name) &&
-        collective_kind(e.name) == CollectiveKind::all_to_all)
+    if (e.category == KinetoCategory::kernel && e.correlation >= 0 && is_collective_kernel(e.name) &&
+        collective_kind(e.name).value_or(CollectiveKind::all_to_all) == CollectiveKind::all_to_all)
       peer_launches.insert(e.correlation);
     if (e.category == KinetoCategory::synchronization) {
       synchronizations_.emplace_back(e.correlation, &e);

@@ -213,5 +213,19 @@ TEST_F(CaptureImport, OneProcessMayDriveSeveralGpus) {
   EXPECT_EQ(trace.ranks[1].ops[0].name, "right");
 }
 
+TEST_F(CaptureImport, AGpuThatARankOnlyTouchesIsLeftOut) {
+  for (const std::uint32_t rank : {0, 1}) {
+    TestProcess p(folder.file(rank == 0 ? "a.weftcap" : "b.weftcap"));
+    p.session(static_cast<std::int32_t>(rank), 2);
+    for (std::uint32_t i = 1; i <= 30; ++i) p.kernel("gemm", i * 20, i * 20 + 10, 7, i, 0, rank);
+    if (rank == 1) p.kernel("fill", 5, 6, 7, 99, 0, 0);
+    p.end();
+  }
+  const Trace trace = import();
+  ASSERT_EQ(trace.ranks.size(), 2u);
+  EXPECT_EQ(trace.ranks[1].ops.size(), 30u);
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("left out 1 operations on device 0 (1 of them kernels)")));
+}
+
 }  // namespace
 }  // namespace weft

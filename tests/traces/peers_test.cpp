@@ -70,7 +70,8 @@ TEST(Peers, KinetosPeersAreNumberedWithinTheirGroup) {
 
 // batch_isend_irecv(): the group's kernel is launched behind its sends and receives, in a range that lasts for longer.
 // The stream of communication waits in the first of them, and the next kernel for what came.
-std::vector<std::string> batch_of(const std::vector<std::pair<std::string, int>>& peers) {
+std::vector<std::string> batch_of(const std::vector<std::pair<std::string, int>>& peers,
+                                  const std::string& kernel = kSendReceive) {
   std::vector<std::string> events;
   int at = 10;
   for (const auto& [name, peer] : peers) {
@@ -87,7 +88,7 @@ std::vector<std::string> batch_of(const std::vector<std::pair<std::string, int>>
   }
   events.push_back(kineto_event("user_annotation", "nccl:coalesced", 1, "60", "100"));
   events.push_back(kineto_event("cuda_runtime", "cudaLaunchKernelExC", 1, "62", "3", correlation(62)));
-  events.push_back(kineto_event("kernel", kSendReceive, 20, "80", "30", gpu_args(20, 62, kSmallLaunch)));
+  events.push_back(kineto_event("kernel", kernel, 20, "80", "30", gpu_args(20, 62, kSmallLaunch)));
   events.push_back(kineto_event("cuda_runtime", "cudaStreamWaitEvent", 1, "100", "1", correlation(100)));
   events.push_back(kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "102", "3", correlation(102)));
   events.push_back(kineto_event("kernel", "gemm", 7, "112", "30", gpu_args(7, 102, kSmallLaunch)));
@@ -106,6 +107,9 @@ TEST(Peers, KinetosBatchesAreOneKernel) {
   EXPECT_EQ(pair[0].collective->type, DataType::fp16);
   EXPECT_THAT(pair.at(1).waits, ElementsAre(0u));
   EXPECT_EQ(import({{"recv", 0}}).at(0).collective->elements, 300);
+  const auto rccl = import_kineto(
+      {folder.write("1.json", kineto_trace(batch_of({{"send", 2}}, "ncclDevKernel_Generic_4(x)"), of_rank(1)))});
+  EXPECT_EQ(rccl.ranks.at(0).ops.at(0).collective->kind, CollectiveKind::send_receive);
   const std::vector<TraceOp> several = import({{"send", 2}, {"recv", 0}, {"send", 0}});
   EXPECT_EQ(several.at(0).collective->kind, CollectiveKind::all_to_all);
   EXPECT_EQ(several[0].collective->elements, 1000);
