@@ -42,6 +42,8 @@ class StreamWaits {
       if (host_call(call->name) != HostCall::stream_wait_event) continue;
       for (; step != host_.iterations().end() && step->start <= call->start; ++step) {
         wait_for_what_is_left();
+        // What nothing waited for in a whole step, nothing does.
+        std::erase_if(unwaited_, [&](std::uint32_t c) { return ops_[c].issued < step_start_; });
         step_start_ = step->start;
       }
       const std::int64_t scope = host_.context(call).communication_scope;
