@@ -65,6 +65,7 @@ class RankWriter {
     m.set("device", rank_.device);
     m.set("compute_units", std::int64_t{rank_.compute_units});
     m.set("memory_bytes", rank_.memory_bytes);
+    if (rank_.clock_moved != Time()) m.set("clock_moved_fs", rank_.clock_moved.count());
     std::vector<std::int64_t> times;
     for (const TraceIteration& it : rank_.iterations) {
       m.set("iteration", it.name);

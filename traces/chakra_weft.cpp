@@ -26,6 +26,7 @@ class RankReader {
     rank.device = m.text("device");
     rank.compute_units = u32(m.integer("compute_units", 0), "compute_units");
     rank.memory_bytes = m.integer("memory_bytes", 0);
+    rank.clock_moved = Time(m.integer("clock_moved_fs", 0));
     for (const auto& [name, value] : m.all())
       if (const auto* text = std::get_if<std::string>(&value); name == "iteration" && text != nullptr)
         rank.iterations.push_back({*text, Time(), Time()});

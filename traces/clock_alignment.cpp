@@ -1,5 +1,7 @@
 #include "traces/clock_alignment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -58,7 +60,7 @@ struct Meeting {
 std::vector<Meeting> meetings(const Trace& trace) {
   std::map<std::vector<std::size_t>, std::vector<std::vector<Time>>> found;
   for (const MatchedCollective& collective : match_collectives(trace).matched) {
-    if (!ends_everywhere(collective.kind)) continue;
+    if (!ends_at_once(collective.kind)) continue;
     std::vector<std::size_t> ranks;
     std::vector<Time> ends;
     for (const MatchedCollective::Member& member : collective.members) {
@@ -117,10 +119,9 @@ void shift_times(TraceRank& rank, std::int64_t ns, const std::string& file) {
   move(rank, Time(ns * kFsPerNs));
 }
 
-ClockAlignment align_clocks(Trace& trace) {
+ClockAlignment align_clocks(Trace& trace, std::vector<std::string>& notes, Time tolerance) {
   ClockAlignment alignment;
   std::vector<Meeting> list = meetings(trace);
-  alignment.moved = !list.empty();
   alignment.earlier.resize(trace.ranks.size());
   if (list.empty()) return alignment;
   const std::vector<std::optional<Time>> clock = clocks(list, trace.ranks.size());
@@ -134,7 +135,14 @@ ClockAlignment align_clocks(Trace& trace) {
     alignment.most = std::max(alignment.most, by < Time() ? Time() - by : by);
     first = std::min(first, earliest(trace.ranks[r]) - by);
   }
-  for (std::size_t r = 0; r < trace.ranks.size(); ++r) move(trace.ranks[r], Time() - alignment.earlier[r] - first);
+  alignment.moved = alignment.most >= tolerance;
+  if (!alignment.moved) return alignment;
+  for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
+    trace.ranks[r].clock_moved = Time() - alignment.earlier[r];
+    move(trace.ranks[r], trace.ranks[r].clock_moved - first);
+  }
+  notes.push_back(fmt::format("clocks of ranks were moved by up to {:.1f} us, so that collectives end together",
+                              to_microseconds(alignment.most)));
   return alignment;
 }
 

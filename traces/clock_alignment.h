@@ -14,14 +14,15 @@ namespace weft {
 void shift_times(TraceRank& rank, std::int64_t ns, const std::string& file);
 
 struct ClockAlignment {
-  bool moved = false;         // false: no collective of several ranks ends everywhere at once
+  bool moved = false;         // false: no collective of several ranks ends at once, or clocks are within the tolerance
   Time most;                  // by which a rank moved against the others' middle
   std::vector<Time> earlier;  // by index of rank: how much its clock was ahead
 };
 
 // Moves each rank by a constant, so that its collectives end, in the median, with those of the ranks it meets in them.
 // Ranks that never meet are joined by those between them. A clock's drift within the recording is left. The trace then
-// begins at 0.
-ClockAlignment align_clocks(Trace& trace);
+// begins at 0, and `notes` and TraceRank::clock_moved say how far ranks moved. Nothing moves where no rank would by
+// `tolerance`.
+ClockAlignment align_clocks(Trace& trace, std::vector<std::string>& notes, Time tolerance = Time());
 
 }  // namespace weft

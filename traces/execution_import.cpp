@@ -52,7 +52,7 @@ Trace import_execution_traces(const std::vector<std::filesystem::path>& files, s
         fmt::format("expected for each rank an execution trace, which has no times, and what PyTorch's profiler wrote "
                     "(\"traceEvents\"), got {} of the former and {} of the latter",
                     traces.size(), profiles.size()));
-  KinetoRun run;
+  KinetoRun run(notes);
   for (const std::filesystem::path& profile : profiles) {
     KinetoFile file = read_kineto(profile);
     TraceFile& own = partner(traces, process_of(file));

@@ -33,6 +33,20 @@ class Collector {
     if (out_.group_name.empty()) out_.group_name = source.group_name;
     if (!peer_) peer_ = source.peer;
   }
+  // One kernel for all of them: of one pair of ranks, or a part of an exchange among the group.
+  void add(const PeerBatch& batch) {
+    KinetoCollective all = *batch.members.front();
+    std::int64_t sent = 0, received = 0;
+    bool known = true;
+    for (const KinetoCollective* member : batch.members) {
+      std::int64_t& sum = member->name == "send" ? sent : received;
+      known =
+          known && member->elements && *member->elements >= 0 && !__builtin_add_overflow(sum, *member->elements, &sum);
+      if (member->peer != all.peer) all.peer.reset();
+    }
+    all.elements = known ? std::optional(sent > 0 ? sent : received) : std::nullopt;
+    add(all);
+  }
   // What an operator gets that gives no number of elements.
   void add_input(const OperatorInputs& inputs) {
     if (out_.elements || inputs.front().sizes.empty()) return;
@@ -52,11 +66,11 @@ class Collector {
   TraceCollective finish() {
     // A kernel whose name does not tell, launched outside of the recording.
     out_.kind = kind_.value_or(CollectiveKind::all_reduce);
-    if (peer_ && *peer_ >= 0 && *peer_ < world_size_ && file_.rank && *file_.rank != *peer_) {
+    if (const auto peer = peer_rank(); peer && file_.rank && *file_.rank != *peer) {
       // A send to, or a receive from, one other rank.
       out_.kind = CollectiveKind::send_receive;
-      out_.group_ranks = {static_cast<std::uint32_t>(std::min(*file_.rank, *peer_)),
-                          static_cast<std::uint32_t>(std::max(*file_.rank, *peer_))};
+      out_.group_ranks = {static_cast<std::uint32_t>(std::min(*file_.rank, *peer)),
+                          static_cast<std::uint32_t>(std::max(*file_.rank, *peer))};
       out_.group_size = 2;
     }
     if (out_.group_size == 0) out_.group_size = static_cast<std::uint32_t>(out_.group_ranks.size());
@@ -67,6 +81,17 @@ class Collector {
   [[noreturn]] void fail(const std::string& message) const {
     throw InputError(file_.name, fmt::format("/traceEvents/{} ({})", kernel_.number, kernel_.name.substr(0, 80)),
                      message);
+  }
+
+  // Peers are numbered within their group (ProcessGroupNCCL::send), whose ranks ascend. Of a group that is not known,
+  // only if it is the world.
+  [[nodiscard]] std::optional<std::int64_t> peer_rank() const {
+    if (!peer_ || *peer_ < 0) return std::nullopt;
+    const auto peer = static_cast<std::size_t>(*peer_);
+    if (!out_.group_ranks.empty())
+      return peer < out_.group_ranks.size() ? std::optional<std::int64_t>(out_.group_ranks[peer]) : std::nullopt;
+    const bool world = out_.group_size == 0 || !file_.world_size || out_.group_size == *file_.world_size;
+    return world && *peer_ < world_size_ ? peer_ : std::nullopt;
   }
 
   void add_ranks(const std::vector<std::int64_t>& ranks) {
@@ -93,6 +118,7 @@ TraceCollective kineto_collective(const KinetoFile& file, const KinetoEvent& ker
   Collector collector(file, kernel);
   if (kernel.collective) collector.add(*kernel.collective);
   if (context && context->parameters) collector.add(*context->parameters);
+  if (context && context->batch) collector.add(*context->batch);
   if (context && !context->collective.empty()) collector.add_kind(context->collective);
   if (context && context->tensors) collector.add(*context->tensors);
   if (context && context->sized && is_symmetric_memory(context->collective)) {

@@ -18,10 +18,13 @@ namespace {
 
 namespace od = simdjson::ondemand;
 using kineto_json::collective_of;
+using kineto_json::correlation;
 using kineto_json::integer;
 using kineto_json::operator_inputs;
 using kineto_json::raw_list;
 using kineto_json::record_function;
+using kineto_json::stream;
+using kineto_json::stream_id;
 using kineto_json::text;
 
 class KinetoReader {
@@ -118,7 +121,9 @@ class KinetoReader {
 
   void read_event(od::object& o) {
     std::string_view ph, cat, name;
-    if (o["ph"].get_string().get(ph) != simdjson::SUCCESS || ph != "X") return;
+    if (o["ph"].get_string().get(ph) != simdjson::SUCCESS) return;
+    if (ph == "M") read_thread_name(o);
+    if (ph != "X") return;
     if (o["cat"].get_string().get(cat) != simdjson::SUCCESS) return;
     if (o["name"].get_string().get(name) != simdjson::SUCCESS) return;
     const std::optional<KinetoCategory> category = kineto_category(cat, name);
@@ -144,6 +149,13 @@ class KinetoReader {
     if (event.stream < 0 && is_gpu(event.category))
       event.stream = static_cast<std::int32_t>(stream_id(event.thread, 0));
     file_.events.push_back(event);
+  }
+
+  void read_thread_name(od::object& o) {
+    std::string_view what, name;
+    if (o["name"].get_string().get(what) != simdjson::SUCCESS || what != "thread_name") return;
+    if (o["args"]["name"].get_string().get(name) != simdjson::SUCCESS || !is_autograd_thread(name)) return;
+    if (const auto thread = integer(o, "tid")) file_.autograd_threads.insert(*thread);
   }
 
   // Profiles may hold calls without an end, or with one before their start (pytorch/kineto#646).
@@ -193,18 +205,6 @@ class KinetoReader {
       case KinetoCategory::module:
         break;
     }
-  }
-
-  static std::int64_t correlation(od::object& args) {
-    const std::optional<std::int64_t> id = integer(args, "correlation");
-    return id ? *id : integer(args, "External id").value_or(-1);
-  }
-  // CUPTI writes "no stream" as -1 or as 2^32 - 1.
-  static std::int32_t stream_id(std::int64_t id, std::int32_t otherwise) {
-    return id < 0 || id > std::numeric_limits<std::int32_t>::max() ? otherwise : static_cast<std::int32_t>(id);
-  }
-  static std::int32_t stream(od::object& args, std::string_view key) {
-    return stream_id(integer(args, key).value_or(-1), -1);
   }
 
   void read_inputs(od::object& args, KinetoEvent& event) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,7 +45,7 @@ struct KinetoEvent {
   std::size_t number = 0;  // in the file's list of events
   std::int64_t start = 0;
   std::int64_t duration = 0;
-  std::int64_t thread = 0;        // of the host; meaningless on the GPU
+  std::int64_t thread = 0;  // of the host; meaningless on the GPU
   // Joins a runtime call and the GPU operation it launched; of operators and annotations their record function.
   std::int64_t correlation = -1;
   std::int64_t device = 0;  // of the host: its process
@@ -73,7 +74,8 @@ struct KinetoFile {
   std::vector<KinetoDevice> devices;
   std::optional<std::int64_t> rank;
   std::optional<std::int64_t> world_size;
-  std::int64_t clock_tolerance = 0;  // ns by which two times may be misordered: 2 us where the file has whole us
+  std::set<std::int64_t> autograd_threads;  // by their names (is_autograd_thread)
+  std::int64_t clock_tolerance = 0;         // ns by which two times may be misordered: 2 us where the file has whole us
 
   // What events point to.
   InternedText texts;

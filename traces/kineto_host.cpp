@@ -6,14 +6,13 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "sim/error.h"
 #include "traces/kineto_names.h"
 
 namespace weft {
 namespace {
-
-constexpr std::string_view kAutogradNode = "autograd::engine::evaluate_function: ";
 
 bool is_host(KinetoCategory c) {
   return c == KinetoCategory::runtime || c == KinetoCategory::cpu_operator || c == KinetoCategory::annotation ||
@@ -27,9 +26,10 @@ bool is_communication(const KinetoEvent& e) {
 
 // What an annotation or operator says about the phase of all that is inside it.
 std::optional<TrainingPhase> marked_phase(const KinetoEvent& e) {
-  if (e.name.starts_with(kAutogradNode)) return TrainingPhase::backward;
-  if (e.category == KinetoCategory::cpu_operator)
+  if (e.category == KinetoCategory::cpu_operator) {
+    if (is_autograd_node(e.name)) return TrainingPhase::backward;
     return e.sequence >= 0 ? std::optional(TrainingPhase::forward) : std::nullopt;
+  }
   if (e.category != KinetoCategory::annotation || is_communication(e)) return std::nullopt;
   return named_phase(e.name);
 }
@@ -85,15 +85,27 @@ void see(const KinetoEvent& e, HostContext& context) {
   if (e.name != "record_param_comms") context.collective = e.name;
 }
 
+// The innermost of `open`, a send or receive, which may be launched later.
+void add_pending(const std::vector<const KinetoEvent*>& open, PeerBatch& pending) {
+  const KinetoEvent& e = *open.back();
+  const auto scope = std::find_if(open.begin(), open.end(), [&](const KinetoEvent* around) {
+    return is_communication(*around) && around->end() >= e.end();
+  });
+  pending.members.push_back(e.collective);
+  pending.scopes.push_back(static_cast<std::int64_t>((*scope)->number));
+}
+
 // Whether a thread with autograd's nodes is one of its own. PyTorch runs the nodes of leaves on the CPU on the thread
 // that called backward(), where the forward pass has operators outside of nodes that have sequence numbers.
 bool only_backward(const std::vector<const KinetoEvent*>& sorted) {
   std::int64_t node_end = std::numeric_limits<std::int64_t>::min();
   for (const KinetoEvent* e : sorted) {
-    if (e->name.starts_with(kAutogradNode)) node_end = std::max(node_end, e->end());
-    if (e->category == KinetoCategory::cpu_operator && e->sequence >= 0 && e->start >= node_end &&
-        !e->name.starts_with(kAutogradNode))
+    if (e->category != KinetoCategory::cpu_operator) continue;
+    if (is_autograd_node(e->name)) {
+      node_end = std::max(node_end, e->end());
+    } else if (e->sequence >= 0 && e->start >= node_end) {
       return false;
+    }
   }
   return true;
 }
@@ -103,7 +115,11 @@ bool only_backward(const std::vector<const KinetoEvent*>& sorted) {
 KinetoHost::KinetoHost(const KinetoFile& file) {
   std::map<std::int64_t, std::vector<const KinetoEvent*>> threads;
   std::set<std::int64_t> autograd_threads;
+  std::unordered_set<std::int64_t> peer_launches;  // correlations of kernels that send and receive, or may (RCCL's)
   for (const KinetoEvent& e : file.events) {
+    if (e.category == KinetoCategory::kernel && e.correlation >= 0 && is_collective_kernel(e.name) &&
+        collective_kind(e.name).value_or(CollectiveKind::all_to_all) == CollectiveKind::all_to_all)
+      peer_launches.insert(e.correlation);
     if (e.category == KinetoCategory::synchronization) {
       synchronizations_.emplace_back(e.correlation, &e);
       has_event_ids_ = has_event_ids_ || e.waited_record >= 0;
@@ -111,7 +127,7 @@ KinetoHost::KinetoHost(const KinetoFile& file) {
     if (!is_host(e.category)) continue;
     threads[e.thread].push_back(&e);
     if (e.category == KinetoCategory::runtime) calls_.push_back(&e);
-    if (e.name.starts_with(kAutogradNode)) autograd_threads.insert(e.thread);
+    if (e.category == KinetoCategory::cpu_operator && is_autograd_node(e.name)) autograd_threads.insert(e.thread);
     if (e.category == KinetoCategory::annotation) {
       if (e.name.starts_with("ProfilerStep#")) iterations_.push_back({std::string(e.name), e.start, e.end()});
       optimizer_marked_ = optimizer_marked_ || marked_phase(e) == TrainingPhase::optimizer;
@@ -126,7 +142,9 @@ KinetoHost::KinetoHost(const KinetoFile& file) {
             [](const KinetoIteration& a, const KinetoIteration& b) { return a.start < b.start; });
   for (auto& [thread, events] : threads) {
     std::sort(events.begin(), events.end(), encloses_first);
-    find_context(events, autograd_threads.contains(thread) && only_backward(events));
+    find_context(events,
+                 file.autograd_threads.contains(thread) || (autograd_threads.contains(thread) && only_backward(events)),
+                 peer_launches);
   }
   place_unmarked_calls();
 }
@@ -145,13 +163,16 @@ std::size_t KinetoHost::index_of(const KinetoEvent* call) const {
   return static_cast<std::size_t>(at - calls_.begin());
 }
 
-void KinetoHost::find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread) {
+void KinetoHost::find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread,
+                              const std::unordered_set<std::int64_t>& peer_launches) {
   std::vector<const KinetoEvent*> open;
+  PeerBatch pending;
   for (const KinetoEvent* e : thread_events) {
     // In files of whole microseconds a child may start where its parent starts and neither last.
     while (!open.empty() && open.back()->end() <= e->start && open.back()->start != e->start) open.pop_back();
     if (e->category != KinetoCategory::runtime) {
       open.push_back(e);
+      if (e->collective && e->collective->peer) add_pending(open, pending);
       continue;
     }
     HostContext context;
@@ -160,6 +181,14 @@ void KinetoHost::find_context(const std::vector<const KinetoEvent*>& thread_even
     if (!context.marked && autograd_thread) {
       context.phase = TrainingPhase::backward;
       context.marked = true;
+    }
+    if (peer_launches.contains(e->correlation)) {
+      if (!context.parameters && !pending.members.empty()) {
+        context.batch = &batches_.emplace_back(std::move(pending));
+        // This one lasts until PyTorch drops what it returned, so what follows is not in it.
+        std::erase_if(open, [](const KinetoEvent* around) { return around->name == "nccl:coalesced"; });
+      }
+      pending = {};
     }
     contexts_[index_of(e)] = context;
   }

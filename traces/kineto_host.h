@@ -2,14 +2,22 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "traces/kineto_events.h"
 
 namespace weft {
+
+// Sends and receives of a thread that one kernel does together (batch_isend_irecv), launched behind them all.
+struct PeerBatch {
+  std::vector<const KinetoCollective*> members;  // of their record_param_comms
+  std::vector<std::int64_t> scopes;              // the communication_scope of each
+};
 
 // Where a runtime call stands, by nesting in time on its thread.
 struct HostContext {
@@ -19,6 +27,7 @@ struct HostContext {
   bool marked = false;                           // the phase comes from a marker, not from its place among the others
   std::int64_t communication_scope = -1;         // the event number of the outermost communication operator around it
   const KinetoCollective* parameters = nullptr;  // of the record_param_comms around it
+  const PeerBatch* batch = nullptr;              // what it launches, where no record_param_comms is around it
   const KinetoCollective* tensors = nullptr;     // of the "nccl:..." annotation around it
   const KinetoEvent* sized = nullptr;            // the innermost operator with recorded sizes of its inputs
   std::string_view collective;                   // the name of a communication operator that tells the kind
@@ -51,11 +60,13 @@ class KinetoHost {
   using ByCorrelation = std::vector<std::pair<std::int64_t, const KinetoEvent*>>;  // sorted
 
   [[nodiscard]] std::size_t index_of(const KinetoEvent* call) const;
-  void find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread);
+  void find_context(const std::vector<const KinetoEvent*>& thread_events, bool autograd_thread,
+                    const std::unordered_set<std::int64_t>& peer_launches);
   void place_unmarked_calls();
 
   std::vector<const KinetoEvent*> calls_;
   std::vector<HostContext> contexts_;  // of `calls_`
+  std::deque<PeerBatch> batches_;
   ByCorrelation by_correlation_;
   ByCorrelation synchronizations_;
   std::vector<KinetoIteration> iterations_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 #include "traces/trace.h"
@@ -15,6 +16,6 @@ namespace weft {
 //
 // Throws MissingInput and InputError: no gzip, no JSON, no Kineto trace, no GPU operation, negative or impossible
 // times, a collective whose group does not exist, ranks that contradict each other.
-[[nodiscard]] Trace import_kineto(const std::vector<std::filesystem::path>& files);
+[[nodiscard]] Trace import_kineto(const std::vector<std::filesystem::path>& files, std::vector<std::string>& notes);
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 
 #include <charconv>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -69,6 +70,20 @@ inline std::string_view raw_list(simdjson::ondemand::object& o, std::string_view
 inline std::int64_t record_function(simdjson::ondemand::object& args) {
   const std::optional<std::int64_t> id = integer(args, "Record function id");
   return id && *id > 0 ? *id : integer(args, "External id").value_or(-1);
+}
+
+// Of a call and the operation on the GPU that it launched.
+inline std::int64_t correlation(simdjson::ondemand::object& args) {
+  const std::optional<std::int64_t> id = integer(args, "correlation");
+  return id ? *id : integer(args, "External id").value_or(-1);
+}
+
+// CUPTI writes "no stream" as -1 or as 2^32 - 1.
+inline std::int32_t stream_id(std::int64_t id, std::int32_t otherwise) {
+  return id < 0 || id > std::numeric_limits<std::int32_t>::max() ? otherwise : static_cast<std::int32_t>(id);
+}
+inline std::int32_t stream(simdjson::ondemand::object& args, std::string_view key) {
+  return stream_id(integer(args, key).value_or(-1), -1);
 }
 
 // The elements of all tensors in "Input Dims": a list of sizes is a tensor, deeper lists hold tensors.

@@ -63,6 +63,14 @@ std::string lower(std::string_view text) {
   return out;
 }
 
+bool is_autograd_node(std::string_view op) {
+  if (op.starts_with(kAutogradNode) || op.starts_with("torch::autograd::")) return true;
+  return !op.empty() && std::isupper(static_cast<unsigned char>(op.front())) != 0 && has(op, "Backward") &&
+         !has(op, "Forward");
+}
+
+bool is_autograd_thread(std::string_view name) { return has(name, "pt_autograd_"); }
+
 std::optional<KinetoCategory> kineto_category(std::string_view cat, std::string_view name) {
   const std::string c = lower(cat);
   if (c == "kernel") return KinetoCategory::kernel;

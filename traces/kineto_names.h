@@ -12,6 +12,16 @@
 
 namespace weft {
 
+// How autograd names the operators of its nodes, before the node's own name.
+inline constexpr std::string_view kAutogradNode = "autograd::engine::evaluate_function: ";
+// Of it, or a node by its own name ("AddmmBackward0", "torch::autograd::AccumulateGrad"), as old profiles have them
+// only.
+[[nodiscard]] bool is_autograd_node(std::string_view op);
+
+// PyTorch calls the threads of its autograd engine "pt_autograd_0" and so on; Kineto writes "thread 12
+// (pt_autograd_0)".
+[[nodiscard]] bool is_autograd_thread(std::string_view name);
+
 // nullopt: an event weft does not use.
 [[nodiscard]] std::optional<KinetoCategory> kineto_category(std::string_view cat, std::string_view name);
 
@@ -55,6 +65,10 @@ enum class HostCall {
 
 // Which phase an annotation's name tells: "forward", "loss.backward", "Optimizer.step#AdamW.step".
 [[nodiscard]] std::optional<TrainingPhase> named_phase(std::string_view name);
+
+// PyTorch calls the threads of its autograd engine "pt_autograd_0" and so on; profiles write "thread 12
+// (pt_autograd_0)".
+[[nodiscard]] bool is_autograd_thread(std::string_view name);
 
 [[nodiscard]] std::string lower(std::string_view text);
 

@@ -253,11 +253,4 @@ std::int64_t earliest_time(const KinetoFile& file) {
   return earliest;
 }
 
-std::vector<std::int64_t> used_devices(const KinetoFile& file) {
-  std::set<std::int64_t> devices;
-  for (const KinetoEvent& e : file.events)
-    if (is_gpu(e.category)) devices.insert(e.device);
-  return {devices.begin(), devices.end()};
-}
-
 }  // namespace weft

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "traces/kineto_events.h"
 #include "traces/kineto_host.h"
@@ -25,7 +27,9 @@ class ExecutionJoin;
 // The earliest time among the events that kineto_rank uses.
 [[nodiscard]] std::int64_t earliest_time(const KinetoFile& file);
 
-// The devices with GPU operations in the file, ascending.
-[[nodiscard]] std::vector<std::int64_t> used_devices(const KinetoFile& file);
+// The devices that the file's process works on, ascending; empty where it has no GPU operation. Left out, each with a
+// note, are those that it only touches beside its own: copies between peers, fills, a tensor that went to the first
+// GPU.
+[[nodiscard]] std::vector<std::int64_t> used_devices(const KinetoFile& file, std::vector<std::string>& notes);
 
 }  // namespace weft

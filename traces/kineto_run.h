@@ -13,6 +13,9 @@ namespace weft {
 
 class KinetoRun {
  public:
+  // `notes`: what was left out or changed, told as it is found.
+  explicit KinetoRun(std::vector<std::string>& notes) : notes_(notes) {}
+
   // `alone`: the run has no other profile. `execution`: what the file was joined with. Throws InputError: a rank twice,
   // several GPUs in a profile of several, worlds that differ.
   void add(const KinetoFile& file, bool alone, const ExecutionJoin* execution = nullptr);
@@ -30,6 +33,7 @@ class KinetoRun {
   void see_world(const KinetoFile& file);
   [[nodiscard]] std::uint32_t world_size() const;
 
+  std::vector<std::string>& notes_;
   std::vector<Part> parts_;
   std::int64_t stated_world_ = 0;
   std::int64_t seen_world_ = 0;

@@ -30,11 +30,13 @@ struct KinetoOp {
                                                std::int64_t tolerance);
 
 // Fills `waits` of `ops` (in order of issue). Where the file has cuda_sync records with event ids, they are used. Else:
-// - a collective on a stream of its own waits for the last operation that its thread launched on another stream before
-//   it (ProcessGroupNCCL makes its stream wait for the current one), if it started after that had ended;
-// - a cudaStreamWaitEvent outside of communication operators makes the next operation of its thread wait (Work::wait)
-//   for a collective that nothing waited for yet and that had ended when it started: the one as whose end it started,
-//   if there is one, else the earliest launched;
+// - a collective on a stream of its own waits for the last operation before it on the stream on which its thread last
+//   launched (ProcessGroupNCCL makes its stream wait for the current one), if it started after that had ended;
+// - a cudaStreamWaitEvent outside of communication operators (Work::wait) makes the next operation of its thread, or of
+//   a stream that this has used, wait for a collective that nothing waited for yet and that had ended when it started:
+//   the one as whose end it started, if there is one, else the earliest launched, rather by its thread and in its step.
+//   Not where another stream explains the call and others may be of that collective, nor where it follows the
+//   collective at once, which had not waited for that stream;
 // - a host call waits for what the stream, or failing that its thread, had been given, as far as that had ended when
 //   the call returned.
 // A host_wait without known waits stays without.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "traces/launch_position.h"
@@ -28,6 +29,7 @@ class Matcher {
 
   MatchedCollectives match() {
     std::map<std::pair<GroupKey, std::uint32_t>, std::vector<MatchedCollective::Member>> meetings;
+    find_users();
     for (std::size_t r = 0; r < trace_.ranks.size(); ++r) {
       std::map<GroupKey, std::uint32_t> numbers;
       const std::vector<TraceOp>& ops = trace_.ranks[r].ops;
@@ -38,7 +40,7 @@ class Matcher {
       }
     }
     for (auto& [key, members] : meetings) {
-      if (members.size() > 1 && members.size() == recorded_ranks(std::get<2>(key.first)) && same_kind(members))
+      if (members.size() > 1 && members.size() == recorded_ranks(key.first) && same_kind(members) && fit(members))
         add(key.first, std::move(members));
       else
         out_.unmatched += members.size();
@@ -53,8 +55,17 @@ class Matcher {
  private:
   [[nodiscard]] const TraceOp& op(const MatchedCollective::Member& m) const { return trace_.ranks[m.rank].ops[m.op]; }
 
-  [[nodiscard]] std::size_t recorded_ranks(const std::vector<std::uint32_t>& group) const {
-    if (group.empty()) return trace_.ranks.size();
+  // Of groups that have a name but no list of ranks: those that use it.
+  void find_users() {
+    for (std::size_t r = 0; r < trace_.ranks.size(); ++r)
+      for (const TraceOp& op : trace_.ranks[r].ops)
+        if (op.kind == TraceOpKind::collective && op.collective->group_ranks.empty())
+          users_[op.collective->group_name].insert(r);
+  }
+
+  [[nodiscard]] std::size_t recorded_ranks(const GroupKey& key) const {
+    const auto& [iteration, name, group, kind] = key;
+    if (group.empty()) return name.empty() ? trace_.ranks.size() : users_.at(name).size();
     return static_cast<std::size_t>(std::count_if(trace_.ranks.begin(), trace_.ranks.end(), [&](const TraceRank& rank) {
       return std::find(group.begin(), group.end(), rank.rank) != group.end();
     }));
@@ -63,6 +74,14 @@ class Matcher {
   [[nodiscard]] bool same_kind(const std::vector<MatchedCollective::Member>& members) const {
     return std::all_of(members.begin(), members.end(),
                        [&](const auto& m) { return op(m).collective->kind == op(members[0]).collective->kind; });
+  }
+
+  // Several groups of one name are more than one has room for.
+  [[nodiscard]] bool fit(const std::vector<MatchedCollective::Member>& members) const {
+    return std::all_of(members.begin(), members.end(), [&](const auto& m) {
+      const std::uint32_t size = op(m).collective->group_size;
+      return size == 0 || members.size() <= size;
+    });
   }
 
   void add(const GroupKey& key, std::vector<MatchedCollective::Member> members) {
@@ -88,7 +107,7 @@ class Matcher {
     const Time end = median(ends);
     for (std::size_t i = 0; i < members.size(); ++i) {
       out_.waiting[members[i].rank] += durations[i] - c.shortest;
-      if (ends_everywhere(c.kind)) ends_[members[i].rank].push_back(ends[i] - end);
+      if (ends_at_once(c.kind)) ends_[members[i].rank].push_back(ends[i] - end);
     }
     c.members = std::move(members);
     out_.matched.push_back(std::move(c));
@@ -96,7 +115,8 @@ class Matcher {
 
   const Trace& trace_;
   MatchedCollectives out_;
-  std::vector<std::vector<Time>> ends_;  // by rank, after the median end
+  std::map<std::string, std::set<std::size_t>> users_;  // by name of a group without a list
+  std::vector<std::vector<Time>> ends_;                 // by rank, after the median end
 };
 
 }  // namespace
@@ -113,6 +133,8 @@ bool ends_everywhere(CollectiveKind kind) {
       return false;
   }
 }
+
+bool ends_at_once(CollectiveKind kind) { return ends_everywhere(kind) && kind != CollectiveKind::all_to_all; }
 
 MatchedCollectives match_collectives(const Trace& trace) { return Matcher(trace).match(); }
 

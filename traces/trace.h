@@ -77,6 +77,7 @@ struct TraceRank {
   std::string device;  // e.g. "NVIDIA A100-PG509-200"; empty when unknown
   std::uint32_t compute_units = 0;
   std::int64_t memory_bytes = 0;
+  Time clock_moved;  // by which all of its times were moved against the others', whose clock was another (align_clocks)
   std::vector<TraceOp> ops;  // ordered by issue time, then start
   std::vector<TraceIteration> iterations;
   TraceTraffic traffic;  // of the GPU as a whole; empty where nothing sampled it

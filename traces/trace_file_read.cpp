@@ -100,13 +100,15 @@ class TraceReader : private TraceJson {
   TraceRank read_rank(object o, std::size_t index) const {
     const std::string place = "/ranks/" + std::to_string(index);
     only_keys(o, place,
-              {"rank", "device", "compute_units", "memory_bytes", "iterations", "ops", "collectives", "waits",
-               "counters", "traffic"});
+              {"rank", "device", "compute_units", "memory_bytes", "clock_moved_fs", "iterations", "ops", "collectives",
+               "waits", "counters", "traffic"});
     TraceRank rank;
     rank.rank = static_cast<std::uint32_t>(integer(o, place, "rank", 0, kMaxId));
     rank.device = text(o, place, "device");
     rank.compute_units = static_cast<std::uint32_t>(integer(o, place, "compute_units", 0, kMaxId));
     rank.memory_bytes = integer(o, place, "memory_bytes", 0, kAnyTime);
+    if (o["clock_moved_fs"].error() == simdjson::SUCCESS)
+      rank.clock_moved = Time(integer(o, place, "clock_moved_fs", -kAnyTime, kAnyTime));
     for (const element e : list(o, place, "iterations")) {
       const std::string here = place + "/iterations/" + std::to_string(rank.iterations.size());
       const std::vector<std::int64_t> v = integers(as_list(e, here), here, 0, kAnyTime);
@@ -240,11 +242,8 @@ class TraceReader : private TraceJson {
         fail(here, "expected [operation, waits...], got " + std::to_string(values.size()) + " values");
       TraceOp& op = op_at(ops, values.at(0).value(), here + "/0");
       if (!op.waits.empty()) fail(here, "expected one row for each waiting operation, got a second one");
-      bool first = true;
-      for (const std::int64_t v : integers(values, here, 0, kMaxId)) {
-        if (!first) op.waits.push_back(static_cast<std::uint32_t>(v));
-        first = false;
-      }
+      const std::vector<std::int64_t> v = integers(values, here, 0, kMaxId);
+      op.waits.assign(v.begin() + 1, v.end());
     }
   }
 

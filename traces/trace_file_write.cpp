@@ -89,8 +89,10 @@ class Writer {
   }
 
   void write_rank(const TraceRank& rank, std::string& out) {
-    out += fmt::format("{{\"rank\":{},\"device\":{},\"compute_units\":{},\"memory_bytes\":{},\n\"iterations\":[",
-                       rank.rank, quoted(rank.device), rank.compute_units, rank.memory_bytes);
+    out += fmt::format("{{\"rank\":{},\"device\":{},\"compute_units\":{},\"memory_bytes\":{},", rank.rank,
+                       quoted(rank.device), rank.compute_units, rank.memory_bytes);
+    if (rank.clock_moved != Time()) out += fmt::format("\"clock_moved_fs\":{},", rank.clock_moved.count());
+    out += "\n\"iterations\":[";
     for (std::size_t i = 0; i < rank.iterations.size(); ++i) {
       const TraceIteration& it = rank.iterations[i];
       out += fmt::format("{}[{},{},{}]", i ? "," : "", string_index(it.name), it.start.count(), it.end.count());

@@ -260,6 +260,7 @@ Json trace_info_json(const Trace& trace) {
       const std::optional<Time>& offset = collectives.clock_offset[r];
       per_rank.back()["waiting_in_collectives_s"] = to_seconds(collectives.waiting[r]);
       per_rank.back()["clock_offset_s"] = offset ? Json(to_seconds(*offset)) : Json(nullptr);
+      per_rank.back()["clock_moved_s"] = to_seconds(rank.clock_moved);
     }
     for (std::uint32_t i = 0; i < rank.iterations.size(); ++i)
       per_iteration.push_back(iteration_info(rank, i, by_iteration[i]));

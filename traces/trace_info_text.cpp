@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "traces/trace_info.h"
 #include "traces/traffic_info.h"
 
@@ -51,6 +53,12 @@ std::string trace_info_text(const Trace& trace) {
                             : fmt::format("{:.3f} ({} of {} positions slower)\n", slowdown.get<double>(),
                                           count("positions_slower"), count("positions"));
   if (!info["ranks_together"].is_null()) out += together(info["ranks_together"]);
+  Time moved;
+  for (const TraceRank& rank : trace.ranks) moved = std::max({moved, rank.clock_moved, Time() - rank.clock_moved});
+  if (moved != Time())
+    out += fmt::format(
+        "  clocks of ranks                      moved by up to {:.1f} us, so that collectives end together\n",
+        to_microseconds(moved));
   for (const Json& rank : info["per_rank"]) {
     out += fmt::format("  rank {}: {}, {} units, streams {}; collectives: {}", rank["rank"].get<std::int64_t>(),
                        rank["device"].get<std::string>(), rank["compute_units"].get<std::int64_t>(),

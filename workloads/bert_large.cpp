@@ -18,8 +18,6 @@ constexpr std::int64_t kVocabulary = 30522;
 constexpr std::int64_t kHidden = 1024;
 constexpr std::int64_t kFeedForward = 4096;
 constexpr std::int64_t kHeads = 16;
-constexpr std::int64_t kLayers = 24;
-constexpr std::int64_t kPositions = 512;
 constexpr std::uint32_t kDefaultSequence = 128;
 
 // A linear layer, dropout, the sum with the layer's input, layer norm.
@@ -56,7 +54,7 @@ Matrix embeddings(TrainingStep& step, TensorId words, std::int64_t tokens) {
   step.in_layer("bert.embeddings.word_embeddings");
   const Matrix word = embedding(step, words, tokens, kHidden);
   step.in_layer("bert.embeddings.position_embeddings");
-  const Matrix position = embedding(step, step.parameter("weight", kPositions * kHidden), tokens, kHidden);
+  const Matrix position = embedding(step, step.parameter("weight", kBertPositions * kHidden), tokens, kHidden);
   step.in_layer("bert.embeddings.token_type_embeddings");
   const Matrix type = embedding(step, step.parameter("weight", 2 * kHidden), tokens, kHidden);
   step.in_layer("bert.embeddings.add");
@@ -71,13 +69,7 @@ Matrix embeddings(TrainingStep& step, TensorId words, std::int64_t tokens) {
 
 Graph make_bert_large(const ModelSpec& spec) {
   const std::uint32_t sequence = spec.sequence == 0 ? kDefaultSequence : spec.sequence;
-  if (sequence > kPositions) {
-    throw InputError("", "/workload/sequence", fmt::format("expected 1 to {}, got {}", kPositions, sequence));
-  }
-  if (spec.layers > kLayers) {
-    throw InputError("", "/workload/layers", fmt::format("expected 0 (all) to {}, got {}", kLayers, spec.layers));
-  }
-  const std::int64_t layers = spec.layers == 0 ? kLayers : spec.layers;
+  const std::int64_t layers = spec.layers == 0 ? kBertLayers : spec.layers;
   TrainingStep step(spec, "bert-large");
   const AttentionShape shape{spec.batch, sequence, kHeads, kHidden / kHeads};
   step.in_layer("bert.embeddings.word_embeddings");

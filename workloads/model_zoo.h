@@ -28,8 +28,12 @@ struct ModelInfo {
 
 [[nodiscard]] std::vector<ModelInfo> models();
 
-// One training step on data that lies in GPU memory. Throws InputError for an unknown model or precision, a batch or
-// compute_units of 0, or a sequence or layers the model cannot take.
+// Throws InputError (without a file) for an unknown model or precision, a batch of 0, or a sequence or layers the model
+// cannot take.
+void validate(const ModelSpec& spec);
+
+// One training step on data that lies in GPU memory. Throws InputError for what validate() refuses, or compute_units of
+// 0.
 //
 // Kernels follow PyTorch in eager mode with channels-last convolutions; parameters, gradients and optimizer state are
 // FP32, one buffer each. What varies between libraries (tiles, split K) follows the rules in kernel_demand.h.

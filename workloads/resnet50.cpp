@@ -39,11 +39,7 @@ Image bottleneck(TrainingStep& step, const std::string& prefix, const Image& in,
 }  // namespace
 
 Graph make_resnet50(const ModelSpec& spec) {
-  constexpr std::uint32_t kAllBlocks = 16;
-  if (spec.layers > kAllBlocks) {
-    throw InputError("", "/workload/layers", fmt::format("expected 0 (all) to {}, got {}", kAllBlocks, spec.layers));
-  }
-  std::uint32_t blocks_left = spec.layers == 0 ? kAllBlocks : spec.layers;
+  std::uint32_t blocks_left = spec.layers == 0 ? kResNet50Blocks : spec.layers;
   TrainingStep step(spec, "resnet50");
   const Image images = input_images(step, spec.batch, 3, 224, 224);
   Image x = relu(step, convolution_and_norm(step, "", "conv1", "bn1", images, {64, 7, 2, 3}));

@@ -61,7 +61,7 @@ void add_import_command(CLI::App& app, Command& chosen) {
       "Profiles, plain, gzip or zstd; several files are the ranks of one run",
       "Examples:\n  weft import kineto profile.json.gz -o trace.json.gz\n"
       "  weft import kineto rank0.json.gz rank1.json.gz -o trace.json.gz",
-      [](const std::vector<std::filesystem::path>& files, std::vector<std::string>&) { return import_kineto(files); });
+      import_kineto);
   add("pytorch-et", "Execution traces of PyTorch, with what its profiler wrote of the same ranks",
       "For each rank an execution trace and a profile, in any order, plain or packed",
       "An execution trace has operators, tensors and process groups, but neither times nor kernels.\n"

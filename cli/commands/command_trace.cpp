@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include "cli/output/terminal.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
+#include "traces/packed_file.h"
 #include "traces/trace_file.h"
 #include "traces/trace_info.h"
 
@@ -49,20 +52,46 @@ std::vector<double> iterations_of(const std::filesystem::path& result_file) {
   return result.at(times).get<std::vector<double>>();
 }
 
-int trace_compare(const TraceCompareArguments& arguments) {
-  exit_on_interrupt();
+// The trace that the run with this configuration replayed. Refused where that is still there and not the same.
+std::string replayed_trace(const Json& config, const std::string& config_file, const std::filesystem::path& trace) {
+  const Json::json_pointer at("/workload/trace");
+  if (!config.contains(at) || !config.at(at).is_string())
+    throw InputError(config_file, at.to_string(),
+                     fmt::format("expected a run that replayed {}, got one of no trace", trace.string()));
+  const auto replayed = config.at(at).get<std::string>();
+  std::error_code gone;
+  if (std::filesystem::is_regular_file(replayed, gone) && !std::filesystem::equivalent(replayed, trace, gone) &&
+      read_packed(replayed) != read_packed(trace))
+    throw InputError(config_file, at.to_string(),
+                     fmt::format("expected a run that replayed {}, got one of {}", trace.string(), replayed));
+  return replayed;
+}
+
+Json comparison_of(const TraceCompareArguments& arguments) {
   const std::filesystem::path run = arguments.run;
-  const std::string file = (run / "kernels.csv").string();
   const Trace trace = read_trace(arguments.trace);
+  const std::string file = (run / "kernels.csv").string();
   const std::vector<OperationRecord> rows = read_kernels_csv(file);
-  const Json::json_pointer chosen_at("/workload/rank");
   const std::string config_file = (run / "config.json").string();
   const Json config = parse_json(read_file(config_file), config_file);
+  const std::string replayed = replayed_trace(config, config_file, arguments.trace);
+  const std::vector<double> iterations = iterations_of(run / "result.json");
+  const Json::json_pointer chosen_at("/workload/rank");
   std::optional<std::uint32_t> chosen;
   if (config.contains(chosen_at)) chosen = config.at(chosen_at).get<std::uint32_t>();
-  Json comparison =
-      compare_with_trace(trace, replayed_rank(trace, chosen, arguments.gpu, file), rows, arguments.gpu, file);
-  comparison["steps"] = compare_steps(trace, chosen, rows, iterations_of(run / "result.json"), file);
+  try {
+    Json comparison =
+        compare_with_trace(trace, replayed_rank(trace, chosen, arguments.gpu, file), rows, arguments.gpu, file);
+    comparison["steps"] = compare_steps(trace, chosen, rows, iterations, file);
+    return comparison;
+  } catch (const InputError& error) {
+    throw InputError(fmt::format("{} ({}; the run is of {})", error.what(), arguments.trace, replayed));
+  }
+}
+
+int trace_compare(const TraceCompareArguments& arguments) {
+  exit_on_interrupt();
+  const Json comparison = comparison_of(arguments);
   print_output(arguments.json ? json_text(comparison)
                               : trace_comparison_text(comparison) + steps_text(comparison["steps"]));
   return 0;

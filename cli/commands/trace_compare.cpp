@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "sim/error.h"
 #include "traces/launch_position.h"
@@ -84,26 +85,39 @@ class Comparison {
     }
     std::uint32_t next = 0;
     for (auto& [recorded, dense] : streams) dense = next++;
-    using Place = std::pair<std::uint32_t, std::uint32_t>;  // iteration, stream
-    std::map<Place, std::vector<const OperationRecord*>> queues;
-    for (const OperationRecord* row : rows_) {
-      if (!row->communication) queues[{row->iteration, row->stream}].push_back(row);
-    }
-    std::map<Place, std::size_t> taken;
+    using Place = std::tuple<std::uint32_t, std::uint32_t, bool>;  // iteration, stream, communication
+    struct Queue {
+      std::vector<const OperationRecord*> rows;
+      std::size_t taken = 0;
+      [[nodiscard]] const OperationRecord* next() const { return taken < rows.size() ? rows[taken] : nullptr; }
+    };
+    std::map<Place, Queue> queues;
+    for (const OperationRecord* row : rows_)
+      queues[{row->iteration, row->stream, row->communication}].rows.push_back(row);
     for (std::size_t i = 0; i < rank_.ops.size(); ++i) {
       const TraceOp& op = rank_.ops[i];
-      if (!replayed(op) || op.kind == TraceOpKind::collective) continue;
-      const Place place{*op.iteration, streams.at(op.stream)};
-      const std::size_t n = taken[place]++;
-      const auto queue = queues.find(place);
-      if (queue == queues.end() || n >= queue->second.size() || queue->second[n]->name != op.name) {
-        throw InputError(source_, "",
-                         fmt::format("expected a run that replayed this trace, got another operation than "
-                                     "{} as number {} of stream {} in iteration {}",
-                                     op.name.substr(0, 60), n, place.second, place.first));
+      if (!replayed(op)) continue;
+      const bool communication = op.kind == TraceOpKind::collective;
+      const std::uint32_t stream = streams.at(op.stream);
+      Queue& queue = queues[{*op.iteration, stream, communication}];
+      const OperationRecord* row = queue.next();
+      if (row != nullptr && row->name == op.name) {
+        ++queue.taken;
+        if (!communication) simulated_[i] = row;
+      } else if (!communication) {  // collectives of a group of one GPU are not replayed
+        differs(op.name, row, queue.taken, *op.iteration, stream);
       }
-      simulated_[i] = queue->second[n];
     }
+    for (const auto& [place, queue] : queues)
+      if (queue.next() != nullptr) differs("none", queue.next(), queue.taken, std::get<0>(place), std::get<1>(place));
+  }
+  [[noreturn]] void differs(const std::string& recorded, const OperationRecord* simulated, std::size_t number,
+                            std::uint32_t iteration, std::uint32_t stream) const {
+    throw InputError(source_, "",
+                     fmt::format("expected a run that replayed this trace, {} as operation {} of stream {} in "
+                                 "iteration {}, got {}",
+                                 recorded.substr(0, 60), number, stream, iteration,
+                                 simulated == nullptr ? "none" : simulated->name.substr(0, 60)));
   }
   [[nodiscard]] bool replayed(const TraceOp& op) const {
     return op.iteration && *op.iteration < iterations_ && op.kind != TraceOpKind::host_wait;

@@ -95,6 +95,17 @@ void read_workload(JsonReader reader, const fs::path& file, RunConfig& config) {
     workload_fields(fields, config.workload.emplace<CollectiveWorkload>());
   }
   reader.finish();
+  if (const auto* model = std::get_if<ModelWorkload>(&config.workload)) {
+    try {
+      validate(ModelSpec{.model = model->model,
+                         .batch = model->batch,
+                         .precision = model->precision,
+                         .sequence = model->sequence,
+                         .layers = model->layers});
+    } catch (const InputError& error) {
+      throw InputError(file.string(), "", error.what());
+    }
+  }
   if (auto* trace = std::get_if<TraceWorkload>(&config.workload)) {
     trace->file = find_input(trace->file, file).string();
     if (!trace->demands.empty()) trace->demands = find_input(trace->demands, file).string();

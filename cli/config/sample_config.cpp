@@ -118,10 +118,6 @@ void check_sample(RunConfig& config, const std::string& file) {
     }
   };
   if (is_temporal(config)) {
-    const auto* model = std::get_if<ModelWorkload>(&config.workload);
-    if (model != nullptr && model->layers > wavenet_shape().layers) {
-      fail("/workload/layers", fmt::format("expected 0 (all) to {}, got {}", wavenet_shape().layers, model->layers));
-    }
     checked([&] { validate(time_axis(config, 0)); });
     return;
   }
@@ -138,7 +134,11 @@ void check_sample(RunConfig& config, const std::string& file) {
     const auto heads = static_cast<std::uint32_t>(std::max<std::int64_t>(1, geometry.key_heads));
     scheme.ulysses_gpus = std::gcd(std::gcd(node, scheme.sample_gpus), heads);
   }
-  checked([&] { validate(sample_split(config, 0), geometry); });
+  checked([&] {
+    validate(sample_split(config, 0), geometry);
+    const auto* model = std::get_if<ModelWorkload>(&config.workload);
+    if (model != nullptr) validate(*transformer_shape(model->model), sample_split(config, 0));
+  });
   if (!scheme.sequence_parallel && scheme.sample != SampleScheme::megatron) {
     fail("/scheme/sequence_parallel", "expected true: only megatron can do without");
   }

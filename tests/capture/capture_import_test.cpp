@@ -75,79 +75,6 @@ TEST_F(CaptureImport, TheHostWaitsForWhatItSynchronizesWith) {
   EXPECT_THAT(wait.waits, ElementsAre(index(trace, "gemm")));
 }
 
-TEST_F(CaptureImport, RangesMarkIterationsPhasesAndLayers) {
-  TestProcess p(folder.file("a.weftcap"));
-  p.session();
-  for (std::uint32_t i = 0; i < 2; ++i) {
-    const double t = i * 100.0;
-    const std::uint32_t n = i * 10 + 1;
-    p.range(n, ("iteration " + std::to_string(i)).c_str(), t, t + 90);
-    p.range(n + 1, "forward", t + 1, t + 20);
-    p.range(n + 2, "layer: encoder.0", t + 2, t + 19);
-    p.launch("gemm", t + 3, t + 10, t + 20, 7, n);
-    p.range(n + 3, "backward", t + 21, t + 60);
-    // Autograd launches from a thread of its own, which marks nothing.
-    p.launch("gemm_backward", t + 25, t + 30, t + 40, 7, n + 1, 2);
-    p.range(n + 4, "optimizer step", t + 61, t + 80);
-    p.launch("adam", t + 62, t + 65, t + 70, 7, n + 2);
-  }
-  p.end();
-  const Trace trace = import();
-  const TraceRank& rank = trace.ranks[0];
-  ASSERT_EQ(rank.iterations.size(), 2u);
-  EXPECT_EQ(rank.iterations[1].name, "ProfilerStep#1");
-  EXPECT_EQ(rank.iterations[1].start.count(), 100 * kUs);
-  EXPECT_EQ(op(trace, "gemm").phase, TrainingPhase::forward);
-  EXPECT_EQ(op(trace, "gemm").layer, "encoder.0");
-  EXPECT_EQ(op(trace, "gemm_backward").phase, TrainingPhase::backward);
-  EXPECT_EQ(op(trace, "adam").phase, TrainingPhase::optimizer);
-  EXPECT_EQ(rank.ops.back().iteration, 1u);
-}
-
-// As in a loop that no one numbers; the libraries that its kernels come from mark ranges of their own, in domains.
-TEST_F(CaptureImport, PhasesTellTheIterations) {
-  TestProcess p(folder.file("a.weftcap"));
-  p.session();
-  p.launch("initialize", 0, 10, 20, 7, 1);
-  for (std::uint32_t i = 0; i < 2; ++i) {
-    const double t = 100 + i * 100.0;
-    const std::uint32_t n = i * 10 + 10;
-    p.range(n, "forward", t, t + 20);
-    p.launch("gemm", t + 3, t + 10, t + 20, 7, n);
-    p.range(n + 1, "backward", t + 21, t + 60);
-    p.range(n + 2, "cub::DeviceScan", t + 24, t + 29, 2, "CCCL");
-    p.range(n + 3, "bucket 1", t + 24, t + 29, 2);
-    p.launch("gemm_backward", t + 25, t + 30, t + 40, 7, n + 1, 2);
-    p.range(n + 4, "optimizer", t + 61, t + 80);
-    p.launch("adam", t + 62, t + 65, t + 70, 7, n + 2);
-  }
-  p.end();
-  const Trace trace = import();
-  const TraceRank& rank = trace.ranks[0];
-  ASSERT_EQ(rank.iterations.size(), 2u);
-  EXPECT_EQ(rank.iterations[0].start.count(), 100 * kUs);
-  EXPECT_EQ(rank.iterations[0].end.count(), 180 * kUs);
-  EXPECT_EQ(op(trace, "initialize").iteration, std::nullopt);
-  EXPECT_EQ(op(trace, "gemm_backward").phase, TrainingPhase::backward);
-  EXPECT_EQ(op(trace, "gemm_backward").op, "");
-  EXPECT_EQ(rank.ops.back().iteration, 1u);
-}
-
-TEST_F(CaptureImport, RangesOfEmitNvtxAreOperators) {
-  TestProcess p(folder.file("a.weftcap"));
-  p.session();
-  p.range(1, "aten::conv2d, seq = 12, op_id = 3", 0, 10);
-  p.launch("conv", 1, 10, 20, 7, 1);
-  p.range(2, "autograd::engine::evaluate_function: ConvolutionBackward0, op_id = 9", 30, 40, 2);
-  p.launch("conv_backward", 31, 40, 50, 7, 2, 2);
-  p.end();
-  const Trace trace = import();
-  EXPECT_EQ(op(trace, "conv").op, "aten::conv2d");
-  EXPECT_EQ(op(trace, "conv").phase, TrainingPhase::forward);
-  EXPECT_EQ(op(trace, "conv_backward").op, "ConvolutionBackward0");
-  EXPECT_EQ(op(trace, "conv_backward").phase, TrainingPhase::backward);
-}
-
 TEST_F(CaptureImport, EdgesOfAGraphAreWaits) {
   TestProcess p(folder.file("a.weftcap"));
   p.session();
@@ -284,6 +211,20 @@ TEST_F(CaptureImport, OneProcessMayDriveSeveralGpus) {
   ASSERT_EQ(trace.ranks.size(), 2u);
   EXPECT_EQ(trace.ranks[0].ops[0].name, "left");
   EXPECT_EQ(trace.ranks[1].ops[0].name, "right");
+}
+
+TEST_F(CaptureImport, AGpuThatARankOnlyTouchesIsLeftOut) {
+  for (const std::uint32_t rank : {0, 1}) {
+    TestProcess p(folder.file(rank == 0 ? "a.weftcap" : "b.weftcap"));
+    p.session(static_cast<std::int32_t>(rank), 2);
+    for (std::uint32_t i = 1; i <= 30; ++i) p.kernel("gemm", i * 20, i * 20 + 10, 7, i, 0, rank);
+    if (rank == 1) p.kernel("fill", 5, 6, 7, 99, 0, 0);
+    p.end();
+  }
+  const Trace trace = import();
+  ASSERT_EQ(trace.ranks.size(), 2u);
+  EXPECT_EQ(trace.ranks[1].ops.size(), 30u);
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("left out 1 operations on device 0 (1 of them kernels)")));
 }
 
 }  // namespace

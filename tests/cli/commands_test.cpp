@@ -136,7 +136,7 @@ TEST(Commands, ValidateSaysThatAFileIsValidOnlyWhenAllWasChecked) {
   const Ran ran = weft("validate e.json", folder);
   EXPECT_EQ(ran.code, 65);
   EXPECT_EQ(ran.output, "");
-  EXPECT_THAT(ran.errors, HasSubstr("/workload/layers: expected 0"));
+  EXPECT_THAT(ran.errors, HasSubstr("e.json: /workload/layers: expected 0"));
 }
 
 TEST(Commands, CheckAllCasesOfAComparisonBeforeTheFirstRuns) {

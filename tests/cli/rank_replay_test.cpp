@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <utility>
@@ -61,6 +62,31 @@ TEST(RankReplayEndToEnd, EachGpuRunsItsOwnRankAndWaitsForTheLateOne) {
   const double waits = steps.at("gpus").at(0).at("simulated").at("communication_exposed_s").get<double>();
   const double comes = steps.at("gpus").at(1).at("simulated").at("communication_exposed_s").get<double>();
   EXPECT_NEAR(waits - comes, 200e-6, 10e-6);
+}
+
+TEST(RankReplayEndToEnd, ARunOfAnotherTraceIsNotCompared) {
+  const TemporaryFolder folder;
+  Trace trace = two_ranks();
+  write_trace(trace, folder.path() / "t.json");
+  folder.write("e.json", kRun);
+  ASSERT_EQ(weft("run e.json -o out", folder).code, 0);
+  write_trace(trace, folder.path() / "packed.json.gz");
+  EXPECT_EQ(weft("trace compare packed.json.gz out", folder).code, 0);
+  trace.ranks[0].ops[0].duration += microseconds(1);  // the same kernels, recorded another time
+  write_trace(trace, folder.path() / "other.json");
+  const Ran refused = weft("trace compare other.json out", folder);
+  EXPECT_EQ(refused.code, 65);
+  EXPECT_THAT(refused.errors, HasSubstr("out/config.json: /workload/trace: expected a run that replayed other.json"));
+  EXPECT_THAT(refused.errors, HasSubstr("t.json"));
+  // Where the one that was replayed is gone, the kernels tell.
+  std::filesystem::remove(folder.path() / "t.json");
+  EXPECT_EQ(weft("trace compare other.json out", folder).code, 0);
+  trace.ranks[0].ops[0].name = "another_kernel";
+  write_trace(trace, folder.path() / "other.json");
+  const Ran named = weft("trace compare other.json out", folder);
+  EXPECT_EQ(named.code, 65);
+  EXPECT_THAT(named.errors, HasSubstr("another_kernel as operation 0 of stream 0"));
+  EXPECT_THAT(named.errors, HasSubstr("(other.json; the run is of "));
 }
 
 TEST(RankReplayEndToEnd, TheSameForAnyNumberOfThreadsAndWithDemandsFromAFile) {

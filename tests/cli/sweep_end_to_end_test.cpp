@@ -145,7 +145,8 @@ TEST(SweepEndToEnd, MakesRowsOfWhatFails) {
   EXPECT_THAT(ran.output, StartsWith("3 points: 1 done, 2 failed"));
   const std::string table = read_file(folder.path() / "out/results.csv");
   EXPECT_THAT(table, HasSubstr("\n0,3000,1,1,,0,failed,"));
-  EXPECT_THAT(table, HasSubstr("\n1,2,1,17,1,0,failed,\"/workload/layers: expected 0 (all) to 16, got 17\","));
+  EXPECT_THAT(table, HasSubstr("\n1,2,1,17,,0,failed,"));
+  EXPECT_THAT(table, HasSubstr("s.json: /workload/layers: expected 0 (all) to 16, got 17\","));
   EXPECT_THAT(table, HasSubstr("\n2,2,100000,1,1,0,out_of_memory,GPU 0 lacks "));
 }
 

@@ -107,6 +107,13 @@ TEST_F(TraceCompare, RefusesARunOfAnotherTrace) {
   EXPECT_THAT(refusal(std::string(kHeader) + "0,0,other,10e-6,50e-6,40e-6,0,0,compute\n"),
               HasSubstr("expected a run that replayed this trace"));
   EXPECT_THAT(refusal(kHeader), HasSubstr("expected operations of GPU 0, got none"));
+  const std::string first = std::string(kHeader) + "0,0,\"k, \"\"q\"\"\",10e-6,50e-6,40e-6,0,0,compute\n";
+  EXPECT_EQ(refusal(first), "");
+  EXPECT_THAT(refusal(first + "0,0,more,60e-6,70e-6,40e-6,0,1,compute\n"),
+              HasSubstr("none as operation 1 of stream 0 in iteration 0, got more"));
+  EXPECT_THAT(refusal(first + "0,1,nccl,60e-6,70e-6,,0,1,communication\n0,1,nccl,80e-6,90e-6,,0,2,communication\n"),
+              HasSubstr("none as operation 1 of stream 1 in iteration 0, got nccl"));
+  EXPECT_THAT(refusal(first + "0,0,k,110e-6,120e-6,40e-6,2,1,compute\n"), HasSubstr("in iteration 1, got none"));
 }
 
 TEST_F(TraceCompare, RefusesAFileThatIsNoKernelsCsv) {

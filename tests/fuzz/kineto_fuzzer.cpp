@@ -1,5 +1,5 @@
 #include "tests/fuzz/fuzzed_file.h"
-#include "traces/kineto_import.h"
+#include "tests/traces/imported_kineto.h"
 #include "traces/trace_info.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

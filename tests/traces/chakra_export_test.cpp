@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/temporary_file.h"
 #include "traces/chakra_import.h"
 #include "traces/chakra_weft.h"
-#include "traces/kineto_import.h"
 #include "traces/trace_file.h"
 
 namespace weft {
@@ -79,6 +79,7 @@ Trace small_trace() {
     kernel.shape = LaunchShape{{4, 2, 1}, {128, 1, 1}, 40, 1024};
     kernel.launched_by =
         std::make_shared<OperatorCall>(OperatorCall{"aten::mm", {{4, {64, 256}}, {4, {256, 128}}, {0, {}}}});
+    rank.clock_moved = Time(-3);
     rank.traffic.start = {Time(5)};
     rank.traffic.duration = {Time(7)};
     rank.traffic.bytes[1] = {11};

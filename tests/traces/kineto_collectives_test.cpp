@@ -1,9 +1,9 @@
 // What a trace's collectives are, and how much they move.
 #include <gmock/gmock.h>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
-#include "traces/kineto_import.h"
 
 namespace weft {
 namespace {

@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
-#include "traces/kineto_import.h"
 #include "traces/kineto_time.h"
 #include "traces/packed_file.h"
 

@@ -1,7 +1,7 @@
-#include "traces/kineto_import.h"
 
 #include <gmock/gmock.h>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
 #include "traces/packed_file.h"

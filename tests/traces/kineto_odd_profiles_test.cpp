@@ -4,9 +4,9 @@
 
 #include <map>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
-#include "traces/kineto_import.h"
 
 namespace weft {
 namespace {
@@ -53,6 +53,27 @@ TEST(KinetoOddProfiles, AllOfAThreadThatHasNodesOnlyIsBackward) {
                                   host("cpu_op", "aten::mul", 200, 20)};
   for (const int at : {112, 210}) add_kernel(at, events);
   EXPECT_THAT(phases(events), ElementsAre(TrainingPhase::backward, TrainingPhase::backward));
+}
+
+// Of PyTorch 1.8.
+TEST(KinetoOddProfiles, NodesByTheirOwnNamesAreBackward) {
+  std::vector<std::string> events{host("Operator", "aten::linear", 100, 20, kSequence),
+                                  host("Operator", "AddmmBackward", 200, 50, kSequence),
+                                  host("Operator", "torch::autograd::AccumulateGrad", 260, 20)};
+  for (const int at : {110, 210, 265}) add_kernel(at, events);
+  EXPECT_THAT(phases(events), ElementsAre(TrainingPhase::forward, TrainingPhase::backward, TrainingPhase::backward));
+}
+
+// A profile of the GPU's activities only: the thread's name tells.
+TEST(KinetoOddProfiles, AutogradsThreadIsBackwardWithoutOperators) {
+  std::vector<std::string> events{
+      R"x({"ph":"M","name":"thread_name","pid":0,"tid":2,"ts":0,"args":{"name":"thread 2 (pt_autograd_0)"}})x"};
+  for (const auto& [thread, at] : {std::pair{1, 100}, {2, 200}, {1, 300}}) {
+    events.push_back(
+        kineto_event("cuda_runtime", "cudaLaunchKernel", thread, std::to_string(at), "5", correlation(at)));
+    events.push_back(kineto_event("kernel", "k", 7, std::to_string(at + 10), "5", gpu_args(7, at)));
+  }
+  EXPECT_THAT(phases(events), ElementsAre(TrainingPhase::forward, TrainingPhase::backward, TrainingPhase::optimizer));
 }
 
 TEST(KinetoOddProfiles, AClosureInAnOptimizersStepIsForwardAndBackward) {

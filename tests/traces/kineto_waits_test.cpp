@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
-#include "traces/kineto_import.h"
 
 namespace weft {
 namespace {
@@ -162,6 +162,68 @@ TEST(KinetoWaits, AnEventWaitWithoutIdIsForWhatEndedMeanwhile) {
               call("cudaEventSynchronize", "15", 3, "26")});
   ASSERT_EQ(ops.size(), 3u);
   EXPECT_THAT(ops[2].waits, ElementsAre(0));
+}
+
+// DDP waits for its last bucket at the end of autograd's thread, and does nothing more there.
+TEST(KinetoWaits, WhatAThreadWaitsForIsWaitedForOnItsStream) {
+  const auto on_autograds = [](const std::string& name, const std::string& ts, int id) {
+    return kineto_event("cuda_runtime", name, 2, ts, "1", correlation(id));
+  };
+  const std::vector<TraceOp> ops =
+      ops_of({launch("5", 1), kernel("forward", 7, "10", "20", 1), on_autograds("cudaLaunchKernel", "10", 2),
+              kernel("backward", 7, "30", "20", 2), on_autograds("cudaLaunchKernel", "15", 3),
+              kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20, "52", "40", 3),
+              on_autograds("cudaStreamWaitEvent", "20", 4), launch("25", 5), kernel("adam", 7, "94", "10", 5),
+              on_autograds("cudaLaunchKernel", "120", 6), kernel("next backward", 7, "130", "20", 6)});
+  ASSERT_EQ(ops.size(), 5u);
+  EXPECT_THAT(ops[2].waits, ElementsAre(1));
+  EXPECT_THAT(ops[3].waits, ElementsAre(2));
+  EXPECT_THAT(ops[4].waits, IsEmpty());
+}
+
+// FSDP's last one is on a stream that autograd's thread used for copies.
+TEST(KinetoWaits, AThreadMayHaveUsedTheStreamBefore) {
+  const auto on_autograds = [](const std::string& name, const std::string& ts, int id) {
+    return kineto_event("cuda_runtime", name, 2, ts, "1", correlation(id));
+  };
+  const std::vector<TraceOp> ops =
+      ops_of({on_autograds("cudaLaunchKernel", "10", 1), kernel("backward", 7, "20", "20", 1),
+              on_autograds("cudaLaunchKernel", "15", 2), kernel("divide", 8, "42", "20", 2),
+              on_autograds("cudaStreamWaitEvent", "20", 3), launch("25", 4), kernel("adam", 7, "64", "10", 4)});
+  EXPECT_THAT(ops.at(2).waits, ElementsAre(1));
+}
+
+// As FSDP's prefetches: the library's stream is waited for at once, on a stream that has no kernel, and later by what
+// uses it. The wait between both is of a copy for the next collective.
+TEST(KinetoWaits, AWaitOnAnotherStreamDoesNotHoldTheComputation) {
+  const std::string wait = "cudaStreamWaitEvent";
+  const std::vector<TraceOp> ops =
+      ops_of({launch("5", 1), kernel("a", 7, "10", "100", 1), launch("15", 2),
+              kernel("ncclDevKernel_AllGather_RING_LL", 20, "30", "20", 2), call(wait, "18", 3), launch("20", 4),
+              kernel("b", 7, "112", "50", 4), call(wait, "22", 5), launch("24", 6), kernel("copy", 8, "163", "30", 6),
+              call(wait, "26", 7), launch("28", 8), kernel("c", 7, "165", "20", 8)});
+  ASSERT_EQ(ops.size(), 5u);
+  EXPECT_THAT(ops[1].waits, IsEmpty());
+  EXPECT_THAT(ops[2].waits, IsEmpty());
+  EXPECT_THAT(ops[3].waits, ElementsAre(2));
+  EXPECT_THAT(ops[4].waits, ElementsAre(1));
+  // Used at once.
+  const std::vector<TraceOp> used =
+      ops_of({launch("5", 1), kernel("a", 7, "10", "100", 1), launch("15", 2),
+              kernel("ncclDevKernel_AllGather_RING_LL", 20, "30", "20", 2), call(wait, "18", 3), call(wait, "20", 4),
+              launch("24", 6), kernel("b", 7, "112", "50", 6)});
+  EXPECT_THAT(used.at(2).waits, ElementsAre(1));
+}
+
+// As the all-reduce of gradients' norm behind a backward pass whose thread is autograd's.
+TEST(KinetoWaits, ACollectiveWaitsForWhatOtherThreadsLaunchedOnTheStream) {
+  const std::vector<TraceOp> ops =
+      ops_of({launch("5", 1), kernel("forward", 7, "10", "20", 1),
+              kineto_event("cuda_runtime", "cudaLaunchKernel", 2, "10", "1", correlation(2)),
+              kernel("backward", 7, "30", "20", 2), launch("15", 3),
+              kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20, "52", "40", 3)});
+  ASSERT_EQ(ops.size(), 3u);
+  EXPECT_THAT(ops[2].waits, ElementsAre(1));
 }
 
 TEST(KinetoWaits, ABlockingCopyIsFollowedByAWait) {

@@ -7,7 +7,9 @@
 namespace weft {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 TraceOp collective(double start_us, double duration_us, CollectiveKind kind = CollectiveKind::all_reduce,
                    const std::string& group = "", std::vector<std::uint32_t> ranks = {}) {
@@ -59,6 +61,28 @@ TEST(MatchedCollectives, CountsWithinAGroup) {
   ASSERT_EQ(found.matched.size(), 2u);
   EXPECT_EQ(found.matched[0].members.size() + found.matched[1].members.size(), 5u);
   EXPECT_EQ(found.unmatched, 0u);
+}
+
+// As profiles abridge the lists of large groups.
+TEST(MatchedCollectives, AGroupWithoutAListIsThoseThatUseItsName) {
+  const auto kind = CollectiveKind::all_reduce;
+  const auto of = [&](const std::string& group, double at) { return collective(at, 10, kind, group); };
+  Trace trace = run_of({{of("all", 0), of("even", 20)},
+                        {of("all", 1), of("odd", 20), of("odd", 40)},
+                        {of("even", 0), of("all", 20)},
+                        {of("all", 3), of("odd", 20)}});
+  MatchedCollectives found = match_collectives(trace);
+  ASSERT_EQ(found.matched.size(), 3u);
+  EXPECT_EQ(found.unmatched, 1u);  // the second of "odd" on one rank only
+  std::map<std::string, std::size_t> members;
+  for (const MatchedCollective& c : found.matched) members[c.group] = c.members.size();
+  EXPECT_THAT(members, ElementsAre(Pair("all", 4), Pair("even", 2), Pair("odd", 2)));
+  // Two groups of two ranks each, by one name.
+  for (TraceRank& rank : trace.ranks)
+    for (TraceOp& op : rank.ops) op.collective->group_size = 2;
+  found = match_collectives(trace);
+  EXPECT_EQ(found.matched.size(), 2u);
+  EXPECT_EQ(found.unmatched, 5u);
 }
 
 TEST(MatchedCollectives, LeavesOutWhatOthersDoNotHave) {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
 #include "traces/execution_trace.h"
-#include "traces/kineto_import.h"
 
 namespace weft {
 namespace {

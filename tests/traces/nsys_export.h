@@ -76,6 +76,9 @@ class NsysExport {
     call("cudaLaunchKernel_v7000", call_start, call_start + 2, correlation, thread);
     kernel(name, start, end, stream, correlation);
   }
+  void thread(const std::string& name, std::int64_t thread) {
+    row("ThreadNames", "nameId, priority, globalTid", fmt::format("{}, 20, {}", string(name), process + thread));
+  }
   void synchronization(int type, std::int64_t correlation, std::int64_t stream, const std::string& event_sync) {
     row("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
         "start, end, deviceId, streamId, correlationId, globalPid, syncType, eventId, eventSyncId",

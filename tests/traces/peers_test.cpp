@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/kineto_text.h"
 #include "tests/traces/temporary_file.h"
 #include "traces/chakra_file.h"
 #include "traces/chakra_import.h"
-#include "traces/kineto_import.h"
 #include "traces/matched_collectives.h"
 
 namespace weft {
@@ -52,6 +52,68 @@ TEST(Peers, KinetosSendsAndReceivesAreOfTheTwoRanks) {
     EXPECT_EQ(c.type, DataType::fp16);
   }
   EXPECT_EQ(match_collectives(trace).matched.size(), 1u);
+}
+
+// The second of a group is rank 2.
+TEST(Peers, KinetosPeersAreNumberedWithinTheirGroup) {
+  const TemporaryFolder folder;
+  std::string text = pipeline_rank("send", "Dst Rank", 1, of_rank(0));
+  const auto import_with = [&](const std::string& ranks) {
+    std::string other = text;
+    other.replace(other.find("[0, 1, 2]"), 9, ranks);
+    other.replace(other.find("Group size\":3"), 13, "Group size\":2");
+    return import_kineto({folder.write("0.json", other)}).ranks.at(0).ops.at(0).collective.value();
+  };
+  EXPECT_THAT(import_with("[0, 2]").group_ranks, ElementsAre(0u, 2u));
+  EXPECT_EQ(import_with("[0, ...]").kind, CollectiveKind::all_to_all);  // who that is, nothing tells
+}
+
+// batch_isend_irecv(): the group's kernel is launched behind its sends and receives, in a range that lasts for longer.
+// The stream of communication waits in the first of them, and the next kernel for what came.
+std::vector<std::string> batch_of(const std::vector<std::pair<std::string, int>>& peers,
+                                  const std::string& kernel = kSendReceive) {
+  std::vector<std::string> events;
+  int at = 10;
+  for (const auto& [name, peer] : peers) {
+    const std::string number = std::to_string(at);
+    events.push_back(kineto_event("cpu_op", "c10d::" + name, 1, number, "8"));
+    events.push_back(
+        kineto_event("cpu_op", "record_param_comms", 1, std::to_string(at + 1), "6",
+                     fmt::format(R"("Collective name":"{}","In msg nelems":{},"dtype":"Half","Group size":3,)"
+                                 R"("Process Group Name":"pp","Process Group Ranks":"[0, 1, 2]","{}":{})",
+                                 name, name == "send" ? 500 : 300, name == "send" ? "Dst Rank" : "Src Rank", peer)));
+    events.push_back(
+        kineto_event("cuda_runtime", "cudaStreamWaitEvent", 1, std::to_string(at + 2), "1", correlation(at)));
+    at += 10;
+  }
+  events.push_back(kineto_event("user_annotation", "nccl:coalesced", 1, "60", "100"));
+  events.push_back(kineto_event("cuda_runtime", "cudaLaunchKernelExC", 1, "62", "3", correlation(62)));
+  events.push_back(kineto_event("kernel", kernel, 20, "80", "30", gpu_args(20, 62, kSmallLaunch)));
+  events.push_back(kineto_event("cuda_runtime", "cudaStreamWaitEvent", 1, "100", "1", correlation(100)));
+  events.push_back(kineto_event("cuda_runtime", "cudaLaunchKernel", 1, "102", "3", correlation(102)));
+  events.push_back(kineto_event("kernel", "gemm", 7, "112", "30", gpu_args(7, 102, kSmallLaunch)));
+  return events;
+}
+
+TEST(Peers, KinetosBatchesAreOneKernel) {
+  const TemporaryFolder folder;
+  const auto import = [&](const std::vector<std::pair<std::string, int>>& peers) {
+    return import_kineto({folder.write("1.json", kineto_trace(batch_of(peers), of_rank(1)))}).ranks.at(0).ops;
+  };
+  const std::vector<TraceOp> pair = import({{"send", 2}, {"recv", 2}});
+  EXPECT_EQ(pair.at(0).collective->kind, CollectiveKind::send_receive);
+  EXPECT_THAT(pair[0].collective->group_ranks, ElementsAre(1u, 2u));
+  EXPECT_EQ(pair[0].collective->elements, 500);
+  EXPECT_EQ(pair[0].collective->type, DataType::fp16);
+  EXPECT_THAT(pair.at(1).waits, ElementsAre(0u));
+  EXPECT_EQ(import({{"recv", 0}}).at(0).collective->elements, 300);
+  const auto rccl = import_kineto(
+      {folder.write("1.json", kineto_trace(batch_of({{"send", 2}}, "ncclDevKernel_Generic_4(x)"), of_rank(1)))});
+  EXPECT_EQ(rccl.ranks.at(0).ops.at(0).collective->kind, CollectiveKind::send_receive);
+  const std::vector<TraceOp> several = import({{"send", 2}, {"recv", 0}, {"send", 0}});
+  EXPECT_EQ(several.at(0).collective->kind, CollectiveKind::all_to_all);
+  EXPECT_EQ(several[0].collective->elements, 1000);
+  EXPECT_EQ(several[0].collective->group_name, "pp");
 }
 
 TEST(Peers, WithoutARankOfItsOwnAFileHasAllToAlls) {

@@ -5,9 +5,9 @@
 #include <chrono>
 #include <set>
 
+#include "tests/traces/imported_kineto.h"
 #include "tests/traces/temporary_file.h"
 #include "traces/execution_import.h"
-#include "traces/kineto_import.h"
 #include "traces/replay_graph.h"
 #include "traces/trace_file.h"
 #include "traces/trace_info.h"

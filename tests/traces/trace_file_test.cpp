@@ -71,6 +71,7 @@ TEST(TraceFile, RoundTripsExactly) {
       EXPECT_EQ(read.ranks[r].device, trace.ranks[r].device);
       EXPECT_EQ(read.ranks[r].compute_units, trace.ranks[r].compute_units);
       EXPECT_EQ(read.ranks[r].memory_bytes, trace.ranks[r].memory_bytes);
+      EXPECT_EQ(read.ranks[r].clock_moved, trace.ranks[r].clock_moved);
       ASSERT_EQ(read.ranks[r].iterations.size(), 2u);
       EXPECT_EQ(read.ranks[r].iterations[1].name, "ProfilerStep#5");
       EXPECT_EQ(read.ranks[r].iterations[1].end, trace.ranks[r].iterations[1].end);

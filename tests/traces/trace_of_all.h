@@ -14,6 +14,7 @@ inline Trace trace_of_all() {
   rank.device = "NVIDIA A100";
   rank.compute_units = 108;
   rank.memory_bytes = 42'297'524'224;
+  rank.clock_moved = Time(-7);
   rank.iterations = {{"ProfilerStep#4", Time(0), Time(5'000)},
                      {"ProfilerStep#5", Time(5'000), Time(9'007'199'254'740'993)}};
   rank.traffic.start = {Time(3), Time(20)};

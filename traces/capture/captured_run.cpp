@@ -27,7 +27,7 @@ const CapturedCommunicator* largest(const std::vector<CapturedCommunicator>& com
 void CapturedRun::add(const CapturedProcess& process, bool alone) {
   const std::string& file = process.profile.name;
   for (const std::string& note : process.notes) notes_.push_back(fmt::format("{}: {}", file, note));
-  const std::vector<std::int64_t> devices = used_devices(process.profile);
+  const std::vector<std::int64_t> devices = used_devices(process.profile, notes_);
   if (devices.empty()) {
     ++without_gpu_;
     if (!process.traffic.empty())
@@ -75,7 +75,7 @@ Trace CapturedRun::finish(std::string source) {
   std::sort(trace.ranks.begin(), trace.ranks.end(),
             [](const TraceRank& a, const TraceRank& b) { return a.rank < b.rank; });
   validate(trace, trace.source);
-  align(trace);
+  align_clocks(trace, notes_);
   return trace;
 }
 
@@ -163,13 +163,6 @@ void CapturedRun::place_groups() {
       collective.group_ranks = std::move(group);
     }
   }
-}
-
-void CapturedRun::align(Trace& trace) {
-  const ClockAlignment alignment = align_clocks(trace);
-  if (!alignment.moved) return;
-  notes_.push_back(fmt::format("clocks of ranks were moved by up to {:.1f} us, so that collectives end together",
-                               static_cast<double>(alignment.most.count()) * 1e-9));
 }
 
 }  // namespace weft

@@ -41,7 +41,6 @@ class CapturedRun {
   void number_ranks();
   [[nodiscard]] std::optional<Numbers> members(std::uint64_t communicator) const;
   void place_groups();
-  void align(Trace& trace);
 
   std::vector<std::string>& notes_;
   std::vector<Part> parts_;

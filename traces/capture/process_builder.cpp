@@ -134,7 +134,7 @@ void ProcessBuilder::range(std::uint64_t start, std::uint64_t end, std::uint32_t
   event.sequence = range.sequence;
   if (range.category != KinetoCategory::annotation) return;
   if (event.name.starts_with(kIteration))
-    iterations_named_ = true;
+    iterations_.push_back(&event);
   else if (named_phase(event.name))
     phases_[thread].push_back(&event);
 }
@@ -143,6 +143,10 @@ void ProcessBuilder::nccl_call(std::uint64_t start, std::uint64_t end, std::uint
                                std::string_view function) {
   if (!possible(start, end)) return;
   add(KinetoCategory::annotation, fmt::format("nccl:{}", function), start, end).thread = thread;
+}
+
+void ProcessBuilder::thread(std::uint32_t thread, std::string_view name) {
+  if (is_autograd_thread(name)) out_.profile.autograd_threads.insert(thread);
 }
 
 void ProcessBuilder::event_record(const capture::EventRecord& record) {
@@ -166,14 +170,35 @@ void ProcessBuilder::join_synchronizations() {
   }
 }
 
-// Those of the thread that marks most, its first if several do.
+// Those of the thread that marks most of its time, its first if several do: the one that calls the others, within whose
+// ranges theirs lie, however many they are.
 ProcessBuilder::ByThread::const_iterator ProcessBuilder::most_phases() const {
+  const auto marked = [](const auto& thread) {
+    std::int64_t time = 0;
+    for (const MarkedPhase& phase : outermost_phases(thread.second)) time += phase.span.end - phase.span.start;
+    return time;
+  };
   return std::max_element(phases_.begin(), phases_.end(),
-                          [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+                          [&](const auto& a, const auto& b) { return marked(a) < marked(b); });
+}
+
+// "step 3" within "iteration 1" is a part of it: of an accumulated gradient, of a schedule.
+void ProcessBuilder::keep_outermost_iterations() {
+  std::sort(iterations_.begin(), iterations_.end(), [](const KinetoEvent* a, const KinetoEvent* b) {
+    return std::tuple(a->start, -a->duration, a->number) < std::tuple(b->start, -b->duration, b->number);
+  });
+  std::int64_t end = -1;
+  for (KinetoEvent* iteration : iterations_) {
+    if (iteration->end() <= end) iteration->name = {};
+    end = std::max(end, iteration->end());
+  }
 }
 
 void ProcessBuilder::find_iterations() {
-  if (iterations_named_) return;
+  if (!iterations_.empty()) {
+    keep_outermost_iterations();
+    return;
+  }
   const auto most = most_phases();
   std::size_t number = 0;
   for (const TrainingStep& step : most == phases_.end() ? steps_by_launches() : steps_by_phases(most->second))
@@ -218,15 +243,25 @@ std::vector<TrainingStep> ProcessBuilder::steps_by_launches() const {
 }
 
 // A range belongs to its thread, but a phase to all that works for it: autograd's threads launch the backward pass
-// while the one that marked it waits. Threads that tell of no phase themselves take those of the one that marks most.
+// while the one that marked it waits. So threads take the phases of the one that marks most, around what they mark
+// themselves (DeepSpeed's hooks). Not those that train on their own: theirs begin and end at other times.
 void ProcessBuilder::spread_phases() {
   const auto most = most_phases();
   if (most == phases_.end()) return;
-  std::set<std::int64_t> marking, callers;
-  for (const auto& [thread, phases] : phases_) marking.insert(thread);
+  const std::vector<MarkedPhase> spans = outermost_phases(most->second);
+  const auto crosses = [&](const KinetoEvent* range) {
+    const auto span = std::upper_bound(spans.begin(), spans.end(), range->start,
+                                       [](std::int64_t t, const MarkedPhase& s) { return t < s.span.end; });
+    return span != spans.end() && span->span.start < range->end() &&
+           (range->start < span->span.start || span->span.end < range->end());
+  };
+  std::set<std::int64_t> marking{most->first}, callers;
+  for (const auto& [thread, phases] : phases_)
+    if (std::any_of(phases.begin(), phases.end(), crosses)) marking.insert(thread);
   for (const KinetoEvent& event : out_.profile.events) {
     if (event.category == KinetoCategory::runtime) callers.insert(event.thread);
-    if (event.category == KinetoCategory::cpu_operator) marking.insert(event.thread);
+    if (event.category == KinetoCategory::cpu_operator && (event.sequence >= 0 || is_autograd_node(event.name)))
+      marking.insert(event.thread);
   }
   for (const std::int64_t thread : callers) {
     if (marking.contains(thread)) continue;

@@ -34,6 +34,7 @@ class ProcessBuilder {
   // A call of NCCL on its thread: not a phase, but what waits and launches within it are its own.
   void nccl_call(std::uint64_t start, std::uint64_t end, std::uint32_t thread, std::string_view function);
   void synchronization(const capture::SynchronizationRecord& record) { synchronizations_.push_back(record); }
+  void thread(std::uint32_t thread, std::string_view name);
   void event_record(const capture::EventRecord& record);
   void collective(const capture::CollectiveRecord& record) { collectives_.push_back(record); }
 
@@ -54,14 +55,15 @@ class ProcessBuilder {
   void join_synchronizations();
   [[nodiscard]] ByThread::const_iterator most_phases() const;
   void find_iterations();
+  void keep_outermost_iterations();
   [[nodiscard]] std::vector<TrainingStep> steps_by_launches() const;
   void spread_phases();
 
   CapturedProcess out_;
   std::uint64_t last_ = 0, impossible_ = 0;
   std::map<std::tuple<Triple, Triple, std::uint32_t, std::uint32_t, std::uint32_t>, const LaunchShape*> shapes_;
-  ByThread phases_;  // annotations that name one
-  bool iterations_named_ = false;
+  ByThread phases_;                       // annotations that name one
+  std::vector<KinetoEvent*> iterations_;  // annotations
   std::vector<capture::SynchronizationRecord> synchronizations_;
   std::unordered_map<std::uint64_t, std::pair<std::uint32_t, std::int32_t>> event_records_;
   std::vector<capture::CollectiveRecord> collectives_;

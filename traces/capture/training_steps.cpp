@@ -7,20 +7,13 @@
 #include "traces/kineto_names.h"
 
 namespace weft {
-namespace {
 
-struct Phase {
-  TrainingPhase kind;
-  TrainingStep span;
-};
-
-// Without those within another.
-std::vector<Phase> outermost(std::vector<const KinetoEvent*> events) {
-  std::sort(events.begin(), events.end(), [](const KinetoEvent* a, const KinetoEvent* b) {
+std::vector<MarkedPhase> outermost_phases(std::vector<const KinetoEvent*> annotations) {
+  std::sort(annotations.begin(), annotations.end(), [](const KinetoEvent* a, const KinetoEvent* b) {
     return a->start != b->start ? a->start < b->start : a->duration > b->duration;
   });
-  std::vector<Phase> phases;
-  for (const KinetoEvent* event : events) {
+  std::vector<MarkedPhase> phases;
+  for (const KinetoEvent* event : annotations) {
     const std::optional<TrainingPhase> kind = named_phase(event->name);
     if (kind && (phases.empty() || event->start >= phases.back().span.end))
       phases.push_back({*kind, {event->start, event->end()}});
@@ -28,17 +21,15 @@ std::vector<Phase> outermost(std::vector<const KinetoEvent*> events) {
   return phases;
 }
 
-}  // namespace
-
 std::vector<TrainingStep> steps_by_phases(std::vector<const KinetoEvent*> phases) {
-  const std::vector<Phase> marked = outermost(std::move(phases));
+  const std::vector<MarkedPhase> marked = outermost_phases(std::move(phases));
   const auto any = [&](TrainingPhase kind) {
-    return std::any_of(marked.begin(), marked.end(), [&](const Phase& phase) { return phase.kind == kind; });
+    return std::any_of(marked.begin(), marked.end(), [&](const MarkedPhase& phase) { return phase.kind == kind; });
   };
   std::optional<TrainingPhase> last;
   for (const TrainingPhase kind : {TrainingPhase::optimizer, TrainingPhase::backward})
     if (!last && any(kind)) last = kind;
-  const auto ends_step = [&](const Phase& phase) { return !last || phase.kind == *last; };
+  const auto ends_step = [&](const MarkedPhase& phase) { return !last || phase.kind == *last; };
   if (last && std::all_of(marked.begin(), marked.end(), ends_step)) return {};
   std::vector<TrainingStep> steps;
   for (std::size_t i = 0; i < marked.size(); ++i) {

@@ -79,6 +79,7 @@ class ProcessReader {
     read_copies();
     read_memsets();
     read_calls();
+    read_threads();
     read_synchronizations();
     if (!read_nsys_ranges(scope_, builder_) && collective_kernels_)
       builder_.process().notes.emplace_back(
@@ -228,6 +229,12 @@ class ProcessReader {
       record.correlation = rows.number(3);
       builder_.call(record, call_name(rows.text(4)));
     }
+  }
+
+  void read_threads() {
+    constexpr const char* kTable = "ThreadNames";
+    NsysRows rows = database_.rows(kTable, {{"globalTid"}, {"nameId", Kind::name}}, scope_.by_thread(kTable));
+    while (rows.next()) builder_.thread(NsysScope::thread(rows.integer(0)), rows.text(1));
   }
 
   // eventSyncId joins a wait with the record of its event. Exports without leave waits of streams to be inferred.

@@ -147,9 +147,7 @@ TimeAxis wavenet_axis(const ModelSpec& spec, const SampleSplit& split) {
 // left out, and so is what is cut off at the beginning of the sample where the receptive field reaches beyond it.
 Graph make_wavenet(const ModelSpec& spec, const SampleSplit& split) {
   TemporalShape shape = wavenet_shape();
-  if (spec.layers > shape.layers) {
-    throw InputError("", "/workload/layers", fmt::format("expected 0 (all) to {}, got {}", shape.layers, spec.layers));
-  }
+  WEFT_CHECK(spec.layers <= shape.layers, spec.model);
   if (spec.layers > 0) shape.layers = spec.layers;
   const TimeAxis axis = wavenet_axis(spec, split);
   validate(axis);

@@ -173,19 +173,21 @@ AttentionGeometry geometry_of(const TransformerShape& shape, const ModelSpec& sp
   return {sequence, spec.batch, shape.heads, key_heads, shape.hidden / shape.heads, shape.causal};
 }
 
+void validate(const TransformerShape& shape, const SampleSplit& split) {
+  const std::int64_t parts = split.scheme == SampleScheme::megatron ? split.size() : 1;
+  if (shape.feed_forward % parts != 0) {
+    throw InputError("", "/scheme",
+                     fmt::format("expected GPUs that divide the {} features of feed-forward layers, got {}",
+                                 shape.feed_forward, parts));
+  }
+}
+
 Graph make_transformer(const ModelSpec& spec, const SampleSplit& split) {
   const TransformerShape* shape = transformer_shape(spec.model);
   WEFT_CHECK(shape != nullptr, spec.model);
-  if (spec.layers > shape->layers) {
-    throw InputError("", "/workload/layers", fmt::format("expected 0 (all) to {}, got {}", shape->layers, spec.layers));
-  }
+  WEFT_CHECK(spec.layers <= shape->layers, spec.model);
   validate(split, geometry_of(*shape, spec));
-  const std::int64_t parts = split.scheme == SampleScheme::megatron ? split.size() : 1;
-  if (shape->feed_forward % parts != 0) {
-    throw InputError("", "/scheme",
-                     fmt::format("expected GPUs that divide the {} features of feed-forward layers, got {}",
-                                 shape->feed_forward, parts));
-  }
+  validate(*shape, split);
   return Transformer(spec, split, *shape).build(spec.layers == 0 ? shape->layers : std::int64_t{spec.layers});
 }
 

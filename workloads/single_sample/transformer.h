@@ -22,8 +22,10 @@ struct TransformerShape {
 // Of a model of the zoo; null where it cannot be split.
 [[nodiscard]] const TransformerShape* transformer_shape(const std::string& model);
 [[nodiscard]] AttentionGeometry geometry_of(const TransformerShape& shape, const ModelSpec& spec);
-// The training step of one of the GPUs that share spec.batch samples. Throws InputError for layers, heads of keys or a
-// split that the shape cannot take.
+// Throws InputError where the GPUs do not divide what they share of the feed-forward layers.
+void validate(const TransformerShape& shape, const SampleSplit& split);
+// The training step of one of the GPUs that share spec.batch samples. Throws InputError for heads of keys or a split
+// that the shape cannot take.
 [[nodiscard]] Graph make_transformer(const ModelSpec& spec, const SampleSplit& split);
 
 }  // namespace weft
