@@ -15,6 +15,7 @@ class DragonflyRouting final : public Routing {
   DragonflyRouting(const Topology& topology, const DragonflySpec& spec, std::uint32_t first, std::uint32_t count);
   [[nodiscard]] Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const override;
   [[nodiscard]] std::uint32_t vc_classes() const override { return 2; }
+  [[nodiscard]] bool through_first() const override { return true; }
   [[nodiscard]] std::size_t bytes() const { return ports_.bytes(); }
 
  private:
