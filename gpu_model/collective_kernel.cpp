@@ -33,6 +33,7 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
                            const TunerChoice& choice, const ProtocolShape& protocol) {
   std::int64_t element = bytes_per_element(demand.type);
   if (demand.bytes.count() % element != 0) element = 1;  // of a trace whose type is not known
+  const std::uint32_t per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand);
   return {.kind = demand.kind,
           .bytes = demand.bytes.count(),
           .element_bytes = element,
@@ -46,7 +47,9 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .chunk_unit = wish.alike_ranks ? std::int64_t{kLineBytes} : protocol.chunk_unit,
           .chunk_order = protocol.chunk_order,
           .tree_pieces = tree_pieces(choice.protocol),
-          .ranks_per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand),
+          .ranks_per_node = per_node,
+          .first_ranks = per_node > 0 ? std::vector<std::uint32_t>()
+                                      : nodes_of_group(demand.group, context.gpus_per_node).first_ranks,
           .alike_trees = wish.alike_ranks && protocol.inline_flags,
           .ring_orders = context.ring_orders};
 }
@@ -91,13 +94,15 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
                     wish.user_algorithm->ranks.size() == demand.group.size();
   const bool registered = wish.registered || library.in_switch.registered || demand.kind == CollectiveKind::barrier;
   const bool in_switch = in_switch_is_possible(context, demand, wish.algorithm, registered);
+  const NodesOfGroup nodes = nodes_of_group(demand.group, context.gpus_per_node);
   TunerQuery query{demand.kind,
                    reported_bytes(demand),
                    static_cast<std::uint32_t>(demand.group.size()),
                    context.links_per_gpu,
                    static_cast<double>(context.link.count()) * 1e-9,
                    in_switch,
-                   members_per_node(context, demand),
+                   nodes.count(),
+                   nodes.fewest,
                    context.nic_GBps,
                    user};
   TunerChoice choice;
@@ -141,9 +146,9 @@ CollectivePlan plan_on_compute_units(const CollectiveContext& context, const Col
       const std::uint32_t most = std::max(1U, library.ring.channels / orders) * orders;
       choice.channels = std::min(choice.channels, most);
     }
-    const std::uint32_t pairs = 2 * query.ranks_per_node;  // of trees, one by each rank of a node
+    const std::uint32_t pairs = 2 * members_per_node(context, demand);  // of trees, one by each rank of a node
     if (choice.algorithm == AllReduceAlgorithm::double_binary_tree && wish.channels == 0 && pairs > 0 &&
-        query.ranks_per_node < query.ranks) {
+        nodes.count() > 1) {
       choice.channels = std::min(choice.channels, std::max(1U, library.ring.channels / pairs) * pairs);
     }
     if (even.channels > 0) choice.channels = even.channels;

@@ -160,7 +160,9 @@ struct ScheduleRequest {
   std::int64_t chunk_unit = 4096;      // ring: chunks, or shares of channels, are multiples of it but for the last
   ChunkOrder chunk_order = ChunkOrder::by_loop;  // ring
   TreePieces tree_pieces = TreePieces::whole;
-  std::uint32_t ranks_per_node = 0;   // hierarchical, double_binary_tree: ranks 0 ... this - 1 are the first node
+  std::uint32_t ranks_per_node = 0;  // hierarchical, double_binary_tree: ranks 0 ... this - 1 are the first node
+  // double_binary_tree, of nodes with different numbers of ranks: the first one of each; else empty.
+  std::vector<std::uint32_t> first_ranks = {};
   bool alike_trees = false;           // double_binary_tree: where there are any (binary_tree.h); computes nothing
   bool alternate_directions = false;  // ring: odd channels go round the other way; NCCL's do not
   // Ring: of as many ranks, by channel; null: by rank on all channels.

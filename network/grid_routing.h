@@ -75,6 +75,7 @@ class GridRouting final : public Routing {
   explicit GridRouting(Grid grid) : grid_(std::move(grid)) {}
   [[nodiscard]] Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const override;
   [[nodiscard]] std::uint32_t vc_classes() const override { return grid_.wraps() ? 2 : 1; }
+  [[nodiscard]] bool through_first() const override { return grid_.wraps(); }
 
  private:
   Grid grid_;
@@ -95,6 +96,7 @@ class AdaptiveGridRouting final : public Routing {
   explicit AdaptiveGridRouting(Grid grid);
   [[nodiscard]] Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const override;
   [[nodiscard]] std::uint32_t vc_classes() const override { return classes(grid_.dimensions(), grid_.wraps()); }
+  [[nodiscard]] bool through_first() const override { return grid_.wraps(); }
 
  private:
   Grid grid_;

@@ -1,6 +1,7 @@
 #include "network/group_rings.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 #include <numeric>
@@ -13,23 +14,57 @@ namespace {
 
 using Cycle = std::vector<std::uint32_t>;
 
-// Links between the routers of some of `gpus`, each of which has one of its own, by place * places + place.
-std::vector<std::uint32_t> links_among(const NetworkSpec& network, std::uint32_t gpus, const Cycle& some) {
-  NetworkSpec node = network;
-  node.cluster.reset();
-  node.faults.clear();
-  const std::unique_ptr<Network> built = make_network(node, gpus);
-  const Topology& topology = built->topology;
+// Whose GPUs a group is of.
+class System {
+ public:
+  System(const NetworkSpec& network, std::uint32_t gpus)
+      : network_(network),
+        gpus_(gpus),
+        per_node_(network.cluster ? std::min(gpus, network.cluster->gpus_per_node) : gpus) {}
+  [[nodiscard]] const NetworkSpec& network() const { return network_; }
+  [[nodiscard]] std::uint32_t per_node() const { return per_node_; }
+  [[nodiscard]] bool nodes_are_alike() const { return network_.faults.empty(); }
+  // Of the whole or, where nodes are alike, of one; and which node of it a GPU is.
+  [[nodiscard]] const Topology& topology() {
+    if (!built_) {
+      NetworkSpec one = network_;
+      if (nodes_are_alike()) one.cluster.reset();
+      built_ = make_network(one, nodes_are_alike() ? per_node_ : gpus_);
+    }
+    return built_->topology;
+  }
+  [[nodiscard]] std::uint32_t topology_node(std::uint32_t gpu) const {
+    return nodes_are_alike() ? gpu % per_node_ : gpu;
+  }
+
+ private:
+  const NetworkSpec& network_;
+  std::uint32_t gpus_;
+  std::uint32_t per_node_;
+  std::unique_ptr<Network> built_;
+};
+
+// Links that work both ways between the routers of `some` GPUs, each of which has one of its own, by place * places +
+// place.
+std::vector<std::uint32_t> links_among(System& system, const Cycle& some) {
+  const Topology& topology = system.topology();
   const std::size_t places = some.size();
   std::vector<std::size_t> place_of(topology.nodes().size(), places);
-  for (std::size_t place = 0; place < places; ++place) place_of[topology.neighbour(some[place], 0)] = place;
+  for (std::size_t place = 0; place < places; ++place) {
+    place_of[topology.neighbour(system.topology_node(some[place]), 0)] = place;
+  }
   std::vector<std::uint32_t> links(places * places, 0);
-  for (const Cable& cable : topology.cables()) {
+  for (std::uint32_t c = 0; c < topology.cables().size(); ++c) {
+    const Cable& cable = topology.cables()[c];
     const std::size_t a = place_of[cable.a];
     const std::size_t b = place_of[cable.b];
     if (a == places || b == places) continue;
-    links[a * places + b] += cable.lanes;
-    links[b * places + a] += cable.lanes;
+    std::array<std::uint32_t, 2> working{};
+    for (std::uint32_t lane = 0; lane < cable.lanes; ++lane) {
+      for (const std::uint32_t way : {0U, 1U}) working.at(way) += topology.lane_factor({c, way}, lane) > 0 ? 1 : 0;
+    }
+    links[a * places + b] += std::min(working[0], working[1]);
+    links[b * places + a] = links[a * places + b];
   }
   return links;
 }
@@ -43,41 +78,53 @@ std::vector<Cycle> cycles_of(const RingOrders& orders) {
   return cycles;
 }
 
-// Of some of a node's `gpus`, by the links among them.
-std::vector<Cycle> rings_of_some(const NetworkSpec& network, std::uint32_t gpus, const Cycle& some) {
+// Of `some` GPUs of a node, by the links among them.
+std::vector<Cycle> rings_of_some(System& system, const Cycle& some) {
   constexpr std::uint32_t kMost = 256;  // of larger networks groups are many, and each builds it anew
   const auto ranks = static_cast<std::uint32_t>(some.size());
-  if (network.topology == TopologyKind::fully_connected) return cycles_of(fully_connected_rings(ranks));
-  if (!has_router_for_each_gpu(network.topology) || gpus > kMost) return {};
-  return rings_of_graph(links_among(network, gpus, some), ranks);
+  if (system.network().topology == TopologyKind::fully_connected) return cycles_of(fully_connected_rings(ranks));
+  if (!has_router_for_each_gpu(system.network().topology) || system.per_node() > kMost) return {};
+  return rings_of_graph(links_among(system, some), ranks);
 }
 
-// Of all `gpus` of one node; none: by number.
-std::vector<Cycle> rings_of_node(const NetworkSpec& network, std::uint32_t gpus) {
+// Of a whole node whose links all work; none: by number.
+std::vector<Cycle> rings_of_grid_node(const NetworkSpec& network, std::uint32_t gpus) {
   std::vector<std::uint32_t> dimensions = network.dimensions;
-  switch (network.topology) {
-    case TopologyKind::fully_connected:
-      return cycles_of(fully_connected_rings(gpus));
-    case TopologyKind::ring:
-      dimensions = {gpus};
-      break;
-    case TopologyKind::hypercube:
-      dimensions.assign(static_cast<std::size_t>(std::countr_zero(gpus)), 2);
-      break;
-    case TopologyKind::mesh:
-    case TopologyKind::torus:
-      break;
-    case TopologyKind::hybrid_cube_mesh: {
-      Cycle all(gpus);
-      std::iota(all.begin(), all.end(), 0U);
-      return rings_of_some(network, gpus, all);
-    }
-    default:
-      return {};
+  if (network.topology == TopologyKind::ring) dimensions = {gpus};
+  if (network.topology == TopologyKind::hypercube) {
+    dimensions.assign(static_cast<std::size_t>(std::countr_zero(gpus)), 2);
   }
   const std::uint32_t places = std::accumulate(dimensions.begin(), dimensions.end(), 1U, std::multiplies<>());
   if (places != gpus) return {};
   return rings_of_grid(dimensions, network.topology == TopologyKind::torus || network.topology == TopologyKind::ring);
+}
+
+// Those that do without links that are out: others by a search or, where it finds none, what is left of them.
+std::vector<Cycle> around_faults(const std::vector<Cycle>& rings, System& system, const Cycle& node) {
+  const auto ranks = static_cast<std::uint32_t>(node.size());
+  const std::vector<std::uint32_t> links = links_among(system, node);
+  std::vector<Cycle> left;
+  for (const Cycle& ring : rings) {
+    bool works = true;
+    for (std::uint32_t i = 0; i < ranks; ++i) works = works && links[ring[i] * ranks + ring[(i + 1) % ranks]] > 0;
+    if (works) left.push_back(ring);
+  }
+  if (left.size() == rings.size()) return rings;
+  std::vector<Cycle> found = rings_of_graph(links, ranks);
+  if (found.size() > left.size()) return found;
+  return left.empty() ? rings : left;
+}
+
+// Of all GPUs of a node, that begins with GPU `first`; none: by number.
+std::vector<Cycle> rings_of_node(System& system, std::uint32_t first) {
+  Cycle all(system.per_node());
+  std::iota(all.begin(), all.end(), first);
+  const TopologyKind topology = system.network().topology;
+  if (!has_router_for_each_gpu(topology) || topology == TopologyKind::hybrid_cube_mesh) {
+    return rings_of_some(system, all);
+  }
+  const std::vector<Cycle> rings = rings_of_grid_node(system.network(), system.per_node());
+  return system.nodes_are_alike() ? rings : around_faults(rings, system, all);
 }
 
 std::vector<std::vector<std::uint32_t>> ranks_by_node(const GpuGroup& group, std::uint32_t gpus_per_node) {
@@ -90,19 +137,25 @@ std::vector<std::vector<std::uint32_t>> ranks_by_node(const GpuGroup& group, std
   return nodes;
 }
 
-std::vector<Cycle> rings_of_cluster(const NetworkSpec& network, const GpuGroup& group) {
-  const ClusterSpec& cluster = *network.cluster;
+std::vector<Cycle> rings_of_cluster(System& system, const GpuGroup& group) {
+  const ClusterSpec& cluster = *system.network().cluster;
   const std::vector<Cycle> nodes = ranks_by_node(group, cluster.gpus_per_node);
-  const auto whole = [&](const Cycle& node) { return node.size() == cluster.gpus_per_node; };
-  std::vector<Cycle> inside;
-  if (std::any_of(nodes.begin(), nodes.end(), whole)) inside = rings_of_node(network, cluster.gpus_per_node);
+  std::vector<std::vector<Cycle>> inside(nodes.size());  // of whole nodes; none: by number
+  std::size_t most = cluster.nics_per_node;
+  const std::vector<Cycle>* alike = nullptr;
+  for (std::size_t n = 0; n < nodes.size(); ++n) {
+    if (nodes[n].size() < cluster.gpus_per_node) continue;
+    inside[n] = alike != nullptr ? *alike : rings_of_node(system, group[nodes[n].front()].value);
+    if (system.nodes_are_alike()) alike = &inside[n];
+    most = std::max(most, inside[n].size());
+  }
   const std::uint32_t per_nic = cluster.gpus_per_node / cluster.nics_per_node;
-  std::vector<Cycle> cycles(std::max<std::size_t>(cluster.nics_per_node, inside.size()));
+  std::vector<Cycle> cycles(most);
   for (std::uint32_t c = 0; c < cycles.size(); ++c) {
     for (std::size_t n = 0; n < nodes.size(); ++n) {
       Cycle node = nodes[n];
-      if (whole(node) && !inside.empty()) {
-        for (std::uint32_t i = 0; i < node.size(); ++i) node[i] = nodes[n].front() + inside[c % inside.size()][i];
+      for (std::uint32_t i = 0; !inside[n].empty() && i < node.size(); ++i) {
+        node[i] = nodes[n].front() + inside[n][c % inside[n].size()][i];
       }
       // It leaves by NIC c, and enters by the next one or, where NICs are shared, by the same.
       const std::uint32_t last = c % cluster.nics_per_node * per_nic;
@@ -120,26 +173,34 @@ std::vector<Cycle> rings_of_cluster(const NetworkSpec& network, const GpuGroup& 
 
 }  // namespace
 
+NodesOfGroup nodes_of_group(const GpuGroup& group, std::uint32_t gpus_per_node) {
+  NodesOfGroup of{{}, static_cast<std::uint32_t>(group.size())};
+  for (const Cycle& node : ranks_by_node(group, gpus_per_node)) {
+    of.first_ranks.push_back(node.front());
+    of.fewest = std::min(of.fewest, static_cast<std::uint32_t>(node.size()));
+  }
+  return of;
+}
+
 std::uint32_t ranks_per_node(const GpuGroup& group, std::uint32_t gpus_per_node) {
-  const auto nodes = ranks_by_node(group, gpus_per_node);
-  const auto as_first = [&](const auto& node) { return node.size() == nodes.front().size(); };
-  return std::all_of(nodes.begin(), nodes.end(), as_first) ? static_cast<std::uint32_t>(nodes.front().size()) : 0;
+  const NodesOfGroup of = nodes_of_group(group, gpus_per_node);
+  return of.count() * of.fewest == group.size() ? of.fewest : 0;
 }
 
 std::shared_ptr<const RingOrders> rings_of_group(const NetworkSpec& network, std::uint32_t gpus,
                                                  const GpuGroup& group) {
   const auto ranks = static_cast<std::uint32_t>(group.size());
   if (ranks < 2) return nullptr;
-  const std::uint32_t per_node = network.cluster ? std::min(gpus, network.cluster->gpus_per_node) : gpus;
+  System system(network, gpus);
   std::vector<Cycle> cycles;
-  if (group.front().value / per_node != group.back().value / per_node) {
-    cycles = rings_of_cluster(network, group);
-  } else if (ranks == per_node) {
-    cycles = rings_of_node(network, ranks);
+  if (group.front().value / system.per_node() != group.back().value / system.per_node()) {
+    cycles = rings_of_cluster(system, group);
+  } else if (ranks == system.per_node()) {
+    cycles = rings_of_node(system, group.front().value);
   } else {
     Cycle some;
-    for (const GpuId gpu : group) some.push_back(gpu.value % per_node);
-    cycles = rings_of_some(network, per_node, some);
+    for (const GpuId gpu : group) some.push_back(gpu.value);
+    cycles = rings_of_some(system, some);
   }
   return cycles.empty() ? nullptr : std::make_shared<const RingOrders>(std::move(cycles));
 }

@@ -53,6 +53,7 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
       for (std::uint32_t vc = 0; vc < 1U << vc_shift_; ++vc) {
         Queue queue;
         queue.port = static_cast<std::uint16_t>(p);
+        queue.gives_way = port.terminal && routing.through_first() ? 1 : 0;
         queue.credits = &port.out->credits;
         queue.place = {.when = port.latency,
                        .lane = static_cast<std::uint8_t>(lane),
@@ -70,6 +71,11 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
   if (trees_.aggregator) slot_waiters_.resize(trees_.aggregator->slots());
   words_ = static_cast<std::uint32_t>((places + 63) / 64);
   requests_.resize(outputs_.size() * words_);
+  if (!routing.through_first()) return;
+  giving_way_.resize(words_);
+  for (std::uint32_t at = 0; at < places; ++at) {
+    giving_way_[at / 64] |= std::uint64_t{queues_[queue_of(at, 0)].gives_way} << (at % 64);
+  }
 }
 
 Time Router::next_activity() const {

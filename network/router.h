@@ -4,7 +4,8 @@
 //
 // Allocation is event by event: an output that is free, wanted and has credits takes one of the queue heads that want
 // it, round robin or the oldest; an input is read by one output at a time, `speedup` times as fast as lanes are. So a
-// grant is a maximal match, found at the moment at which something becomes free, and idle routers cost nothing.
+// grant is a maximal match, found at the moment at which something becomes free, and idle routers cost nothing. Where
+// the routes say so, what comes from terminals leaves only when nothing that is on its way can.
 //
 // Packets of one path and virtual channel keep their order. With spray and adaptive routing, packets of one address may
 // pass each other; what a program relies on still holds, since a sender's fence waits for all acknowledgements before
@@ -14,6 +15,7 @@
 // while they wait for a slot. What it sends of its own waits in queues behind the outputs, which slots bound.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -84,15 +86,16 @@ class Router final : public Chip {
     std::uint32_t tail = kNone;
     std::uint32_t credit = 0;  // that its head needs
     std::uint16_t port = 0;
+    std::uint8_t gives_way = 0;       // 1: to those of 0
     Wire<Credit>* credits = nullptr;  // to who fills it; null: this router itself
     Credit place;                     // that is given back there; `when`: the latency of that wire
   };
   // What a packet touches on its way out: two cache lines of the host.
   struct alignas(64) Output {
     Time free;
-    std::int64_t serve_at = -1;  // tick of the event that serves it next; -1: none
-    std::uint32_t last = 0;      // queue served last
-    std::uint32_t waiting = 0;   // packets in queues that will leave by it
+    std::int64_t serve_at = -1;           // tick of the event that serves it next; -1: none
+    std::array<std::uint32_t, 2> last{};  // queue served last, of those that give way or do not
+    std::uint32_t waiting = 0;            // packets in queues that will leave by it
     const LinkTiming* timing = nullptr;
     LinkWires* wires = nullptr;
     Time latency;  // of the link
@@ -127,6 +130,7 @@ class Router final : public Chip {
   void serve(std::uint32_t output);
   void serve_at(std::uint32_t output, Time when);
   [[nodiscard]] Grant arbitrate(std::uint32_t output) const;
+  void arbitrate_among(std::uint32_t output, std::uint32_t gives_way, Grant& grant) const;
   bool consider(std::uint32_t queue, Time soon, Grant& grant, Time& oldest) const;
   void request(std::uint32_t queue, const Slot& head);
   void send(std::uint32_t output, std::uint32_t queue, Time from);
@@ -170,6 +174,7 @@ class Router final : public Chip {
   std::vector<Time> input_free_;           // by lane in
   std::vector<Output> outputs_;            // by lane out
   std::vector<std::uint64_t> requests_;    // by lane out: places with a queue whose head wants it
+  std::vector<std::uint64_t> giving_way_;  // places with queues that give way; empty: none do
   std::vector<CreditCounter> credits_;     // by lane out and virtual channel
   std::vector<Time> credit_times_;
   TimingWheel<Event, 1024> wheel_;

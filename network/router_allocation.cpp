@@ -78,22 +78,33 @@ bool Router::consider(std::uint32_t queue, Time soon, Grant& grant, Time& oldest
 }
 
 Router::Grant Router::arbitrate(std::uint32_t output) const {
-  const Time soon = now() + kTick;
   Grant grant{.queue = kNone, .from = Time(0), .retry = Time::max()};
+  arbitrate_among(output, 0, grant);
+  if (!giving_way_.empty() && grant.queue == kNone) arbitrate_among(output, 1, grant);
+  return grant;
+}
+
+void Router::arbitrate_among(std::uint32_t output, std::uint32_t gives_way, Grant& grant) const {
+  const Time soon = now() + kTick;
   Time oldest = Time::max();
-  const std::uint64_t* requests = &requests_[output * words_];
-  const std::uint32_t start = place_of(outputs_[output].last) + 1;  // round robin goes on behind the one served last
+  const auto wanted = [&](std::uint32_t word) {
+    const std::uint64_t requests = requests_[output * words_ + word];
+    if (giving_way_.empty()) return requests;
+    return requests & (gives_way != 0 ? giving_way_[word] : ~giving_way_[word]);
+  };
+  // Round robin goes on behind the one served last.
+  const std::uint32_t start = place_of(outputs_[output].last[gives_way]) + 1;
   const std::uint64_t behind = ~std::uint64_t{0} << (start % 64);
   std::uint32_t word = start / 64 == words_ ? 0 : start / 64;
-  std::uint64_t bits = requests[word] & behind;
+  std::uint64_t bits = wanted(word) & behind;
   for (std::uint32_t step = 0;;) {
     for (; bits != 0; bits &= bits - 1) {
       const std::uint32_t queue = queue_of(word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)), output);
-      if (consider(queue, soon, grant, oldest)) return grant;
+      if (consider(queue, soon, grant, oldest)) return;
     }
-    if (step++ == words_) return grant;
+    if (step++ == words_) return;
     word = word + 1 == words_ ? 0 : word + 1;
-    bits = step == words_ ? requests[word] & ~behind : requests[word];
+    bits = step == words_ ? wanted(word) & ~behind : wanted(word);
   }
 }
 
@@ -145,9 +156,9 @@ void Router::transmit(Output& out, std::uint32_t index, std::uint32_t queue, Tim
   if (spec_.speedup > 1) [[unlikely]] {  // apart: a division takes longer than the rest of this function
     input = start + Time(takes.time.count() / spec_.speedup);
   }
-  out.last = queue;
-  credits_[slot.credit].take();
   const Queue& in = queues_[queue];
+  out.last[in.gives_way] = queue;
+  credits_[slot.credit].take();
   if (in.credits != nullptr) [[likely]] {
     in.credits->send(in.place, in.place.when + start);
   }

@@ -47,34 +47,4 @@ Hops NicRouting::next(std::uint32_t node, std::uint32_t in_port, const Packet& p
   return one_port(in_port < port_out ? port_out : target_of(packet) % gpus_ - first);
 }
 
-std::uint16_t DragonflyRouting::local_port(std::uint32_t router, std::uint32_t peer) const {
-  const std::uint32_t first_gpu = router * layout_.gpus_per_router;
-  const std::uint32_t gpus = layout_.gpus > first_gpu ? std::min(layout_.gpus_per_router, layout_.gpus - first_gpu) : 0;
-  const std::uint32_t here = router % layout_.routers_per_group;
-  return static_cast<std::uint16_t>(gpus + (peer < here ? peer : peer - 1));
-}
-
-Hops DragonflyRouting::next(std::uint32_t node, std::uint32_t, const Packet& packet) const {
-  const DragonflyLayout& layout = layout_;
-  const std::uint32_t router = node - layout.first_router;
-  const std::uint32_t target = target_of(packet);
-  const std::uint32_t last = target / layout.gpus_per_router;
-  if (router == last) return one_port(target % layout.gpus_per_router);
-  const std::uint32_t group = router / layout.routers_per_group;
-  const std::uint32_t target_group = last / layout.routers_per_group;
-  if (group == target_group) {
-    const std::uint32_t from = origin_of(packet) / layout.gpus_per_router / layout.routers_per_group;
-    return one_port(local_port(router, last % layout.routers_per_group), from != group ? 1 : 0);
-  }
-  // Which of the links to that group: by target, the same one all the way through this group.
-  const std::uint32_t rounds = layout.routers_per_group * layout.global_links / (layout.groups - 1);
-  const std::uint32_t offset = (target_group + layout.groups - group) % layout.groups;
-  const std::uint32_t link = target % rounds * (layout.groups - 1) + offset - 1;
-  const std::uint32_t exit = link / layout.global_links;
-  if (exit == router % layout.routers_per_group) {
-    return one_port(layout.global_ports[router * layout.global_links + link % layout.global_links]);
-  }
-  return one_port(local_port(router, exit));
-}
-
 }  // namespace weft

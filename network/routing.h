@@ -43,6 +43,11 @@ class Routing {
   [[nodiscard]] virtual Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const = 0;
   // Virtual channels of each message class that keep the routes free of deadlock.
   [[nodiscard]] virtual std::uint32_t vc_classes() const { return 1; }
+  // Whether packets on their way go before those that come from terminals. Else these take the places that packets
+  // half-way wait for, who hold up all behind them: on rings and groups throughput falls as the load grows (Thottethodi
+  // et al., HPCA 2001), which this priority prevents (Fuentes et al., HiPINEB 2015). Networks in which all routers have
+  // equal shares of the way can afford it; in the middle of a mesh nobody would get in.
+  [[nodiscard]] virtual bool through_first() const { return false; }
 };
 
 // Up to any common ancestor, then down. Leaf switches have their terminals (GPUs or NICs) at the first ports; ports to
@@ -81,25 +86,6 @@ class NicRouting final : public Routing {
 
  private:
   std::uint32_t first_nic_, gpus_per_nic_, gpus_;
-};
-
-// Minimal routes on a dragonfly (Kim et al., ISCA 2008): local, global, local. Local hops in the last group have a
-// virtual channel class of their own.
-struct DragonflyLayout {
-  std::uint32_t gpus_per_router = 0, routers_per_group = 0, global_links = 0, groups = 0;
-  std::uint32_t first_router = 0, gpus = 0;
-  std::vector<std::uint16_t> global_ports;  // by router, global link: its port; unused ones 0
-};
-
-class DragonflyRouting final : public Routing {
- public:
-  explicit DragonflyRouting(DragonflyLayout layout) : layout_(std::move(layout)) {}
-  [[nodiscard]] Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const override;
-  [[nodiscard]] std::uint32_t vc_classes() const override { return 2; }
-
- private:
-  [[nodiscard]] std::uint16_t local_port(std::uint32_t router, std::uint32_t peer) const;
-  DragonflyLayout layout_;
 };
 
 }  // namespace weft

@@ -82,19 +82,9 @@ void TableRouting::measure(const Topology& topology, std::uint32_t target) {
   }
 }
 
-void TableRouting::add_run(std::size_t table, std::uint32_t gpu, const std::vector<std::uint16_t>& ports) {
-  std::vector<Run>& runs = tables_[table];
-  if (!runs.empty() && runs.back().count == ports.size() &&
-      std::equal(ports.begin(), ports.end(), ports_.begin() + runs.back().first)) {
-    return;
-  }
-  runs.push_back({gpu, static_cast<std::uint32_t>(ports_.size()), static_cast<std::uint32_t>(ports.size())});
-  ports_.insert(ports_.end(), ports.begin(), ports.end());
-}
-
 TableRouting::TableRouting(const Topology& topology, GraphRoutes routes, std::uint32_t first, std::uint32_t count,
                            const Origin& origin)
-    : routes_(routes), first_(first), count_(count), tables_(std::size_t{count} * 2) {
+    : routes_(routes), first_(first), count_(count), ports_(std::size_t{count} * 2) {
   rank_routers(topology);
   std::vector<Attachment> attached(topology.count(TopologyNodeKind::gpu));
   std::vector<bool> has_terminal(count, false);
@@ -123,7 +113,7 @@ TableRouting::TableRouting(const Topology& topology, GraphRoutes routes, std::ui
   for (std::uint32_t g = 0; g < attached.size(); ++g) {
     const Attachment& target = attached[g];
     if (target.router == kFar) continue;  // of another node's network
-    for (const std::uint32_t phase : {0U, 1U}) add_run((target.router - first) * 2 + phase, g, {target.port});
+    for (const std::uint32_t phase : {0U, 1U}) ports_.add((target.router - first) * 2 + phase, g, {target.port});
     if (target.router == measured) continue;  // from elsewhere the way is that of the GPU before
     measured = target.router;
     measure(topology, measured);
@@ -147,7 +137,7 @@ TableRouting::TableRouting(const Topology& topology, GraphRoutes routes, std::ui
             ports.push_back(static_cast<std::uint16_t>(p));
         }
         if (distance != kFar) longest = std::max(longest, distance);
-        add_run((n - first) * 2 + phase, g, ports);
+        ports_.add((n - first) * 2 + phase, g, ports);
       }
     }
   }
@@ -166,27 +156,13 @@ Hops TableRouting::next(std::uint32_t node, std::uint32_t in_port, const Packet&
   const Arrival arrival = arrivals_[first_port_[router] + in_port];
   const bool shortest = routes_ == GraphRoutes::shortest_path;
   const std::uint32_t phase = !shortest && arrival == Arrival::down ? 1 : 0;
-  const std::vector<Run>& runs = tables_[router * 2 + phase];
   const std::uint32_t target = target_of(packet);
-  const auto after = std::upper_bound(runs.begin(), runs.end(), target,
-                                      [](std::uint32_t gpu, const Run& run) { return gpu < run.gpu; });
-  WEFT_CHECK(after != runs.begin() && (after - 1)->count > 0, "a packet where no route to its GPU begins");
-  const Run& run = *(after - 1);
-  Hops hops;
-  hops.ports = &ports_[run.first];
-  hops.count = static_cast<std::uint16_t>(run.count);
-  hops.preferred = static_cast<std::uint16_t>(target % run.count);
+  Hops hops = ports_.towards(router * 2 + phase, target, target);
   if (shortest) {
     const int hop = arrival == Arrival::terminal ? 0 : packet.vc_class + 1;
     hops.vc_class = static_cast<std::uint8_t>(std::min<int>(hop, static_cast<int>(vc_classes_) - 1));
   }
   return hops;
-}
-
-std::size_t TableRouting::bytes() const {
-  std::size_t sum = ports_.capacity() * sizeof(ports_[0]);
-  for (const auto& table : tables_) sum += sizeof(table) + table.capacity() * sizeof(Run);
-  return sum;
 }
 
 }  // namespace weft

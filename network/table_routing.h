@@ -1,7 +1,7 @@
 // Routing over any graph: shortest paths, or shortest up*/down* paths, around links that are out.
 #pragma once
 
-#include "network/routing.h"
+#include "network/port_runs.h"
 
 namespace weft {
 
@@ -18,22 +18,15 @@ class TableRouting final : public Routing {
                const Origin& origin);
   [[nodiscard]] Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const override;
   [[nodiscard]] std::uint32_t vc_classes() const override { return vc_classes_; }
-  [[nodiscard]] std::size_t bytes() const;
+  [[nodiscard]] std::size_t bytes() const { return ports_.bytes(); }
 
  private:
-  // GPUs from `gpu` up to the next run's leave by ports_[first .. first + count).
-  struct Run {
-    std::uint32_t gpu = 0;
-    std::uint32_t first = 0;
-    std::uint32_t count = 0;
-  };
   enum class Arrival : std::uint8_t { terminal, up, down };
 
   [[nodiscard]] bool routes_over(std::uint32_t node) const { return node >= first_ && node < first_ + count_; }
   [[nodiscard]] bool goes_up(std::uint32_t from, std::uint32_t to) const;
   void rank_routers(const Topology& topology);
   void measure(const Topology& topology, std::uint32_t target);
-  void add_run(std::size_t table, std::uint32_t gpu, const std::vector<std::uint16_t>& ports);
 
   GraphRoutes routes_;
   std::uint32_t first_;
@@ -42,9 +35,8 @@ class TableRouting final : public Routing {
   std::vector<std::uint32_t> rank_;        // by router: a smaller one is nearer to the root
   std::vector<std::uint32_t> first_port_;  // by router, into arrivals_
   std::vector<Arrival> arrivals_;          // by router and port it came by
-  std::vector<std::vector<Run>> tables_;   // by router and phase: may still go up, or only down
-  std::vector<std::uint16_t> ports_;
-  std::vector<std::uint32_t> distance_;  // to the target at hand, by router and phase
+  PortRuns ports_;                         // by router and phase (may still go up, or only down), towards GPUs
+  std::vector<std::uint32_t> distance_;    // to the target at hand, by router and phase
   std::vector<std::uint32_t> queue_;
 };
 

@@ -2,6 +2,7 @@
 // runTreeSplit (src/device/all_reduce.h), so a rank passes pieces on both ways at once; the root turns them round.
 // Over several nodes, the two trees join one rank of each node, others by channel, and the rest of a node is a chain
 // behind it (NCCL src/graph/connect.cc).
+#include <algorithm>
 #include <array>
 #include <bit>
 
@@ -13,9 +14,16 @@ namespace weft {
 
 namespace {
 
-// Ranks of a node that a chain joins.
-std::uint32_t places_of(const ScheduleRequest& request) {
-  return request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0 ? request.ranks_per_node : 1;
+// The first ranks of nodes, in each of which a chain joins all, and behind them the number of ranks.
+std::vector<std::uint32_t> nodes_of(const ScheduleRequest& request) {
+  std::vector<std::uint32_t> firsts = request.first_ranks;
+  const bool even = request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0;
+  const std::uint32_t places = even ? request.ranks_per_node : 1;
+  for (std::uint32_t rank = 0; request.first_ranks.empty() && rank < request.ranks; rank += places) {
+    firsts.push_back(rank);
+  }
+  firsts.push_back(request.ranks);
+  return firsts;
 }
 
 class TreeSchedule : public GeneratedSchedule {
@@ -23,8 +31,8 @@ class TreeSchedule : public GeneratedSchedule {
   TreeSchedule(const ScheduleRequest& request, bool two_trees)
       : GeneratedSchedule(request),
         two_trees_(two_trees),
-        places_(two_trees ? places_of(request) : 1),
-        alike_(request.alike_trees && has_alike_trees(request.ranks / places_)),
+        firsts_(two_trees ? nodes_of(request) : std::vector<std::uint32_t>()),
+        alike_(request.alike_trees && has_alike_trees(nodes())),
         grid_(ChunkGrid::free_parts(request, request.bytes, 1, ChunkGrid::kLineUnit)) {}
 
   [[nodiscard]] std::uint32_t groups(std::uint32_t rank, std::uint32_t /*block*/) const override {
@@ -71,6 +79,9 @@ class TreeSchedule : public GeneratedSchedule {
   }
 
  private:
+  [[nodiscard]] std::uint32_t nodes() const {
+    return firsts_.empty() ? ranks() : static_cast<std::uint32_t>(firsts_.size() - 1);
+  }
   [[nodiscard]] bool is_barrier() const { return request().kind == CollectiveKind::barrier; }
 
   [[nodiscard]] TreeNode node(std::uint32_t rank, std::uint32_t block) const {
@@ -82,21 +93,25 @@ class TreeSchedule : public GeneratedSchedule {
   }
 
   [[nodiscard]] TreeNode double_tree_node(std::uint32_t rank, std::uint32_t block) const {
-    const std::uint32_t nodes = ranks() / places_;
-    const std::uint32_t head = block / 2 % places_;
-    const std::uint32_t own = rank / places_;
-    const std::uint32_t place = rank % places_;
-    const auto rank_at = [&](std::uint32_t node, std::uint32_t p) { return node * places_ + p % places_; };
+    const auto after_own = std::upper_bound(firsts_.begin(), firsts_.end(), rank);
+    const auto own = static_cast<std::uint32_t>(after_own - firsts_.begin() - 1);
+    const auto size = [&](std::uint32_t node) { return firsts_[node + 1] - firsts_[node]; };
+    const auto rank_at = [&](std::uint32_t node, std::uint32_t p) { return firsts_[node] + p % size(node); };
+    const std::uint32_t turn = block / 2;
+    const std::uint32_t head = turn % size(own);
+    const std::uint32_t place = rank - firsts_[own];
     TreeNode at;
     if (place == head) {
       const bool second = block % 2 == 1;
-      at = alike_ ? alike_tree(nodes, own, second) : second ? second_binary_tree(nodes, own) : binary_tree(nodes, own);
-      if (at.parent) at.parent = rank_at(*at.parent, head);
-      for (std::uint32_t c = 0; c < at.child_count; ++c) at.children.at(c) = rank_at(at.children.at(c), head);
+      at = alike_   ? alike_tree(nodes(), own, second)
+           : second ? second_binary_tree(nodes(), own)
+                    : binary_tree(nodes(), own);
+      if (at.parent) at.parent = rank_at(*at.parent, turn);
+      for (std::uint32_t c = 0; c < at.child_count; ++c) at.children.at(c) = rank_at(at.children.at(c), turn);
     } else {
-      at.parent = rank_at(own, place + places_ - 1);
+      at.parent = rank_at(own, place + size(own) - 1);
     }
-    const std::uint32_t next = (place + 1) % places_;
+    const std::uint32_t next = (place + 1) % size(own);
     if (next != head) at.children.at(at.child_count++) = rank_at(own, next);
     return at;
   }
@@ -132,15 +147,14 @@ class TreeSchedule : public GeneratedSchedule {
   }
 
   bool two_trees_;
-  std::uint32_t places_;  // ranks of a node
+  std::vector<std::uint32_t> firsts_;  // nodes_of(), of two trees
   bool alike_;
   ChunkGrid grid_;
 };
 
-// Ranks that a piece passes from the furthest one to the root.
-std::uint32_t depth_of(const ScheduleRequest& request) {
-  const std::uint32_t places = places_of(request);
-  return places - 1 + static_cast<std::uint32_t>(std::bit_width(request.ranks / places) - 1);
+// Ranks that a piece passes from the furthest one to the root, of nodes that are equal.
+std::uint32_t depth_of(std::uint32_t ranks, std::uint32_t nodes) {
+  return ranks / nodes - 1 + static_cast<std::uint32_t>(std::bit_width(nodes) - 1);
 }
 
 // A tree is as slow as a piece on all of its levels, and then as its pieces one after the other.
@@ -188,11 +202,11 @@ std::unique_ptr<CollectiveSchedule> make_double_binary_tree(const ScheduleReques
   trees.channels += request.channels % 2;
   if (request.kind == CollectiveKind::all_reduce) {
     const std::int64_t bytes = trees.bytes / trees.channels;
-    const std::uint32_t places = places_of(trees);
+    const auto nodes = static_cast<std::uint32_t>(nodes_of(trees).size() - 1);
     if (request.tree_pieces == TreePieces::by_depth) {
-      trees.piece_bytes = piece_for_depth(bytes, depth_of(trees), trees.piece_bytes);
+      trees.piece_bytes = piece_for_depth(bytes, depth_of(trees.ranks, nodes), trees.piece_bytes);
     } else if (request.tree_pieces == TreePieces::by_nodes) {
-      trees.piece_bytes = piece_for_nodes(bytes, trees.ranks / places, places, trees.piece_bytes);
+      trees.piece_bytes = piece_for_nodes(bytes, nodes, trees.ranks / nodes, trees.piece_bytes);
     }
   }
   return std::make_unique<TreeSchedule>(trees, true);

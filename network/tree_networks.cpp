@@ -1,6 +1,7 @@
 // Networks of switches: fat trees, rails, dragonflies, and the network between the nodes of a cluster.
 #include <algorithm>
 
+#include "network/dragonfly_routing.h"
 #include "network/network_builder.h"
 
 namespace weft {
@@ -71,42 +72,29 @@ void NetworkBuilder::add_dragonfly(std::uint32_t first, std::uint32_t count) {
   const std::uint32_t per_group = a * spec.gpus_per_router;
   const std::uint32_t links = a * spec.global_links_per_router;
   expect_places(std::uint64_t{per_group} * (links + 1), count, "dragonfly");
-  DragonflyLayout layout;
-  layout.gpus_per_router = spec.gpus_per_router;
-  layout.routers_per_group = a;
-  layout.global_links = spec.global_links_per_router;
-  layout.groups = (count + per_group - 1) / per_group;
-  layout.gpus = count;
-  const std::uint32_t routers = layout.groups * a;
-  layout.first_router = add_routers(routers);
-  for (std::uint32_t g = 0; g < count; ++g) attach_gpu(first + g, layout.first_router + g / spec.gpus_per_router);
-  for (std::uint32_t group = 0; group < layout.groups; ++group) {
-    const std::uint32_t base = layout.first_router + group * a;
+  const std::uint32_t groups = (count + per_group - 1) / per_group;
+  const std::uint32_t first_router = add_routers(groups * a);
+  for (std::uint32_t g = 0; g < count; ++g) attach_gpu(first + g, first_router + g / spec.gpus_per_router);
+  for (std::uint32_t group = 0; group < groups; ++group) {
+    const std::uint32_t base = first_router + group * a;
     for (std::uint32_t i = 0; i < a; ++i) {
       for (std::uint32_t j = i + 1; j < a; ++j) topology_.connect(base + i, base + j, link_class_, spec_.lanes);
     }
   }
-  layout.global_ports.resize(std::size_t{routers} * layout.global_links);
   // Link l of a group leads l % (groups - 1) + 1 groups on; from there it is the link of the complement.
-  const std::uint32_t others = layout.groups - 1;
-  for (std::uint32_t group = 0; others > 0 && group < layout.groups; ++group) {
+  const std::uint32_t others = groups - 1;
+  for (std::uint32_t group = 0; others > 0 && group < groups; ++group) {
     for (std::uint32_t l = 0; l < links / others * others; ++l) {
       const std::uint32_t offset = l % others + 1;
-      const std::uint32_t peer = (group + offset) % layout.groups;
+      const std::uint32_t peer = (group + offset) % groups;
       if (peer < group) continue;
-      const std::uint32_t back = l - l % others + layout.groups - offset - 1;
-      const std::uint32_t from = group * a + l / layout.global_links;
-      const std::uint32_t to = peer * a + back / layout.global_links;
-      const auto port = [&](std::uint32_t router) {
-        return static_cast<std::uint16_t>(topology_.nodes()[layout.first_router + router].ports);
-      };
-      layout.global_ports[from * layout.global_links + l % layout.global_links] = port(from);
-      layout.global_ports[to * layout.global_links + back % layout.global_links] = port(to);
-      topology_.connect(layout.first_router + from, layout.first_router + to, link_class_, spec_.lanes);
+      const std::uint32_t back = l - l % others + groups - offset - 1;
+      topology_.connect(first_router + group * a + l / spec.global_links_per_router,
+                        first_router + peer * a + back / spec.global_links_per_router, link_class_, spec_.lanes);
     }
   }
-  const std::uint32_t first_router = layout.first_router;
-  route(std::make_unique<DragonflyRouting>(std::move(layout)), first_router, routers);
+  topology_.index_ports();
+  route(std::make_unique<DragonflyRouting>(topology_, spec, first_router, groups * a), first_router, groups * a);
 }
 
 void NetworkBuilder::add_cluster() {

@@ -69,16 +69,12 @@ double ring_steps(CollectiveKind kind, double ranks) {
   return kind == CollectiveKind::all_reduce ? 2 * (ranks - 1) : ranks - 1;
 }
 
-std::uint32_t nodes_of(const TunerQuery& query) {
-  return query.ranks_per_node > 0 && query.nic_GBps > 0 ? query.ranks / query.ranks_per_node : 1;
-}
-
 // NCCL src/enqueue.cc: gathers and scatters of one node, of at most NCCL_MAX_NVLS_ARITY ranks.
 constexpr std::uint32_t kMostGatheredRanks = 32;
 bool takes_in_switch(const TunerQuery& query) {
   if (query.kind == CollectiveKind::all_reduce) return true;
   return (query.kind == CollectiveKind::all_gather || query.kind == CollectiveKind::reduce_scatter) &&
-         nodes_of(query) == 1 && query.ranks <= kMostGatheredRanks;
+         query.nodes == 1 && query.ranks <= kMostGatheredRanks;
 }
 
 // Of the bus, by each head: a GPU's links carry each head once, and once more what is its own (NCCL
@@ -111,7 +107,7 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
   const double links = link * query.links_per_gpu;
   const auto bytes = static_cast<double>(query.bytes);
   const double ranks = query.ranks;
-  const std::uint32_t nodes = nodes_of(query);
+  const std::uint32_t nodes = query.nodes;
   // What crosses between nodes of a ring, or of all the heads of a tree, goes through all NICs of the node.
   const double nics = query.nic_GBps * query.ranks_per_node;
   const double bus = nodes > 1 ? std::min(links, nics) : links;
@@ -137,12 +133,12 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
   if (protocol == CollectiveProtocol::ll128 && tuner.ll128_channel_GBps <= 0) return std::nullopt;
   const double ll128_max = library.ring.channels * tuner.ll128_channel_GBps;
   if (nodes > 1 && algorithm == AllReduceAlgorithm::double_binary_tree && query.kind == CollectiveKind::all_reduce) {
-    double bandwidth = bus * kTreeShare;
+    double bandwidth = (nodes == 2 ? std::min(links, 2 * nics) : bus) * kTreeShare;
     if (protocol == CollectiveProtocol::ll) bandwidth = std::min(bandwidth * kTreeLlShare, ll_max);
     if (protocol == CollectiveProtocol::ll128) bandwidth = std::min(bandwidth * 120 / 128, ll128_max);
     const Latency latency = tree_latency(protocol);
     return latency.base +
-           2 * ((query.ranks_per_node - 1) * latency.step * slower + levels(nodes) * latency.network_step) +
+           2 * ((query.ranks / nodes - 1) * latency.step * slower + levels(nodes) * latency.network_step) +
            bytes / (bandwidth / 2 * tree_correction(protocol, query.bytes) * 1e3);
   }
   // What the library does not have, or does not have on one node, is taken for as fast as a ring: it matters for the
@@ -180,7 +176,7 @@ TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllRe
             channels > 0 ? channels : direct.channels};
   }
   const bool sends = !query.user_algorithm && is_point_to_point(query.kind);
-  const SendQuery send{bytes_to_peer(query), query.ranks, query.links_per_gpu, nodes_of(query), channels};
+  const SendQuery send{bytes_to_peer(query), query.ranks, query.links_per_gpu, query.nodes, channels};
   if (sends && protocol == CollectiveProtocol::automatic) protocol = protocol_of_sends(library, send);
   TunerChoice best;
   std::optional<double> least;
@@ -188,7 +184,7 @@ TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllRe
   if (algorithm == AllReduceAlgorithm::automatic) {
     algorithms = {AllReduceAlgorithm::ring};
     if (query.in_switch) algorithms.push_back(AllReduceAlgorithm::in_switch);
-    if (nodes_of(query) > 1 && query.kind == CollectiveKind::all_reduce) {
+    if (query.nodes > 1 && query.kind == CollectiveKind::all_reduce) {
       algorithms.push_back(AllReduceAlgorithm::double_binary_tree);
     }
   }

@@ -3,8 +3,10 @@
 // constants, not with the simulated machine: what matters is what NCCL would choose.
 //
 // Over several nodes: NCCL takes the bandwidth of a channel from its search for rings and trees, which here is the
-// smaller of a GPU's links and its share of the NICs; the limits of a channel of a tree and of NVLSTree are left out,
-// as they are above that in the systems here.
+// smaller of a GPU's links and its share of the NICs, in the node that has fewest (NCCL takes the least of all ranks'
+// graphs). For trees over two nodes NCCL takes the bandwidth in the nodes: NICs carry a message once each way, half of
+// what they do in larger trees. The limits of a channel of a tree and of NVLSTree are left out, as they are above that
+// in the systems here.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +22,11 @@ struct TunerQuery {
   std::int64_t bytes = 0;  // as nccl-tests counts them
   std::uint32_t ranks = 0;
   std::uint32_t links_per_gpu = 0;
-  double link_GBps = 0;              // of one link, each way, where the library has no rate of its own for it
-  bool in_switch = false;            // switches can do it, in all nodes
-  std::uint32_t ranks_per_node = 0;  // 0: one node, or nodes of different numbers of ranks, which count as one
-  double nic_GBps = 0;               // a rank's share of the NICs of its node; 0: one node
+  double link_GBps = 0;    // of one link, each way, where the library has no rate of its own for it
+  bool in_switch = false;  // switches can do it, in all nodes
+  std::uint32_t nodes = 1;
+  std::uint32_t ranks_per_node = 0;  // of several nodes: of the one with the fewest, whose NICs are the least
+  double nic_GBps = 0;               // of several nodes: a rank's share of the NICs of its node
   bool user_algorithm = false;       // so not made of the library's sends and receives
 };
 

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "network/schedule_check.h"
 #include "sim/error.h"
 #include "tests/network/schedule_request.h"
 
@@ -110,6 +113,26 @@ TEST_P(AnyAlgorithm, KnowsItsConnectionsWithoutItsSteps) {
       SCOPED_TRACE(testing::Message() << to_string(kind) << ", " << ranks << " ranks");
       check_summary(*make_schedule(GetParam(), r));
     }
+  }
+}
+
+// Eight ranks of one node and four of another: a chain in each, and one message each way between them.
+TEST(CollectiveAlgorithm, DoubleBinaryTreesJoinOneRankOfUnequalNodes) {
+  ScheduleRequest r = request(Kind::all_reduce, 12, 4 * 1025);
+  r.channels = 16;
+  r.first_ranks = {0, 8};
+  const auto schedule = make_schedule(CollectiveAlgorithm::double_binary_tree, r);
+  EXPECT_NO_THROW((void)check_schedule(*schedule, r, 3));
+  for (std::uint32_t block = 0; block < 16; ++block) {
+    std::set<std::uint32_t> senders;
+    for (std::uint32_t rank = 0; rank < 12; ++rank) {
+      for (const std::uint32_t group : {0U, 1U}) {
+        for (const std::uint32_t to : schedule->sends_to(rank, block, group)) {
+          if ((rank < 8) != (to < 8)) senders.insert(rank);
+        }
+      }
+    }
+    EXPECT_EQ(senders, (std::set<std::uint32_t>{block / 2, 8 + block / 2 % 4})) << block;
   }
 }
 

@@ -215,6 +215,7 @@ TEST(Fabric, DragonflyAndCubeMeshDeliverUnderLoadWithOnePlaceAChannel) {
   NetworkSpec spec = fabric_of(TopologyKind::dragonfly, 1);
   spec.dragonfly = {.gpus_per_router = 1, .routers_per_group = 4, .global_links_per_router = 1};
   expect_all_arrive(spec, 20, PathChoice::deterministic);
+  expect_all_arrive(spec, 10, PathChoice::adaptive);  // three groups, two links between any two
   for (const GraphRoutes routes : {GraphRoutes::up_down, GraphRoutes::shortest_path}) {
     NetworkSpec cube = fabric_of(TopologyKind::hybrid_cube_mesh, 1);
     cube.routing.graph = routes;

@@ -103,6 +103,48 @@ TEST(GroupRings, OfGridsStepAlongLinksAndUseNoneTwice) {
   expect_arcs_of(network_of(TopologyKind::hypercube), 16, 2);
 }
 
+// Of orders, whether they step from the one GPU to the other or back.
+bool join(const RingOrders& orders, std::uint32_t a, std::uint32_t b) {
+  const auto uses = arcs(orders);
+  return uses.contains({a, b}) || uses.contains({b, a});
+}
+
+TEST(GroupRings, AvoidLinksThatAreOut) {
+  NetworkSpec spec = network_of(TopologyKind::hybrid_cube_mesh);
+  spec.faults = {{"router0->router3", 0}};  // both lanes, so that two GPUs have four links
+  auto orders = rings_of_group(spec, 8, all(8));
+  ASSERT_NE(orders, nullptr);
+  EXPECT_EQ(orders->cycles(), 4U);
+  EXPECT_FALSE(join(*orders, 0, 3));
+  orders = rings_of_group(spec, 8, all(4));
+  ASSERT_NE(orders, nullptr);
+  EXPECT_FALSE(join(*orders, 0, 3));
+  spec.faults = {{"router0->router3.1", 0}};
+  orders = rings_of_group(spec, 8, all(8));
+  ASSERT_NE(orders, nullptr);
+  EXPECT_LE((arcs(*orders)[{0, 3}]), 1U);
+  spec = network_of(TopologyKind::torus, {4, 4});
+  spec.faults = {{"router5->router6", 0}};
+  orders = rings_of_group(spec, 16, all(16));
+  ASSERT_NE(orders, nullptr);
+  EXPECT_FALSE(join(*orders, 5, 6));
+  spec = network_of(TopologyKind::torus, {5, 5});  // more than a search takes: two of four are left
+  spec.faults = {{"router5->router6", 0}};
+  orders = rings_of_group(spec, 25, all(25));
+  ASSERT_NE(orders, nullptr);
+  EXPECT_EQ(orders->cycles(), 2U);
+  EXPECT_FALSE(join(*orders, 5, 6));
+}
+
+TEST(GroupRings, ARingWithALinkOutGoesTheLongWayThere) {
+  NetworkSpec spec = network_of(TopologyKind::ring);
+  spec.faults = {{"router1->router2", 0}};
+  const auto orders = rings_of_group(spec, 6, all(6));
+  ASSERT_NE(orders, nullptr);
+  EXPECT_EQ(orders->cycles(), 2U);
+  EXPECT_TRUE(join(*orders, 1, 2));
+}
+
 TEST(GroupRings, WhereThereIsNoCycleGpusAreVisitedByNumber) {
   EXPECT_EQ(rings_of_group(network_of(TopologyKind::mesh, {3, 3}), 9, all(9)), nullptr);
   EXPECT_EQ(rings_of_group(network_of(TopologyKind::mesh, {6}), 6, all(6)), nullptr);
@@ -168,11 +210,24 @@ TEST(GroupRings, OfAClusterOfDirectNodesStepAlongLinksInThem) {
   }
 }
 
+TEST(GroupRings, OnlyTheNodeWithALinkOutOfAClusterAvoidsIt) {
+  NetworkSpec spec = cluster_of(8, 4);
+  spec.topology = TopologyKind::hybrid_cube_mesh;
+  spec.cluster->tree = {.levels = 2, .radix = 8};
+  spec.faults = {{"router8->router11", 0}};
+  const auto orders = rings_of_group(spec, 16, all(16));
+  ASSERT_NE(orders, nullptr);
+  EXPECT_TRUE(join(*orders, 0, 3));
+  EXPECT_FALSE(join(*orders, 8, 11));
+}
+
 TEST(GroupRings, RanksOfANodeAreKnownWhereTheyAreAsManyInEach) {
   EXPECT_EQ(ranks_per_node(all(8), 8), 8U);
   EXPECT_EQ(ranks_per_node(all(8), 4), 4U);
   EXPECT_EQ(ranks_per_node({GpuId{1}, GpuId{3}, GpuId{4}, GpuId{7}}, 4), 2U);
   EXPECT_EQ(ranks_per_node(all(9), 4), 0U);
+  EXPECT_EQ(nodes_of_group(all(9), 4).first_ranks, (std::vector<std::uint32_t>{0, 4, 8}));
+  EXPECT_EQ(nodes_of_group(all(9), 4).fewest, 1U);
 }
 
 TEST(GroupRings, OfSomeGpusOfEachNodeGoThroughEachNodeOnce) {

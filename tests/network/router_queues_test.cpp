@@ -1,4 +1,4 @@
-// Virtual output queues of routers.
+// Queues of routers: one for each output, and who goes first.
 #include <gtest/gtest.h>
 
 #include "tests/network/fabric_bench.h"
@@ -33,6 +33,29 @@ TEST(RouterQueuesFormula, WhoWaitsForABusyOutputHoldsUpNobodyElseInQueuesOfItsOw
     // The link to GPU 0's router brings one every other packet time.
     EXPECT_NEAR(took, virtual_output_queues ? 2 * kPackets : 3 * kPackets, 4);
     EXPECT_FALSE(bench.holds_packets());
+  }
+}
+
+// GPUs 0 and 1 send to GPU 2 by the link from router 1. In a mesh they share it; round a ring GPU 0 is on its way.
+TEST(RouterQueuesFormula, WhatIsOnARingGoesBeforeWhatComesOntoIt) {
+  constexpr std::uint32_t kPackets = 60;
+  for (const TopologyKind topology : {TopologyKind::mesh, TopologyKind::ring}) {
+    NetworkSpec spec = fabric_of(topology, 4 * kPackets);
+    spec.dimensions = {5};
+    FabricBench bench(spec, 5);
+    for (std::uint32_t i = 0; i < kPackets; ++i) {
+      bench.send(0, 2, 2 * i, Time(0));
+      bench.send(1, 2, 2 * i, Time(0));
+    }
+    bench.run(microseconds(20));
+    const std::vector<Packet>& arrived = bench.ends[2]->arrived;
+    ASSERT_EQ(arrived.size(), 2 * kPackets);
+    const auto is_through = [](const Packet& packet) { return packet.source == 0; };
+    const auto last = std::find_if(arrived.rbegin(), arrived.rend(), is_through);
+    const auto serial = to_seconds(kFlit * kWriteFlits);
+    // The first one has one more hop to go.
+    const double took = to_seconds(last->when - unloaded(3, kWriteFlits)) / serial;
+    EXPECT_NEAR(took, topology == TopologyKind::ring ? kPackets : 2 * kPackets, 10);
   }
 }
 

@@ -137,6 +137,7 @@ TunerQuery on_nodes(std::uint32_t nodes, std::int64_t bytes, bool in_switch = fa
           .links_per_gpu = 18,
           .link_GBps = 25,
           .in_switch = in_switch,
+          .nodes = nodes,
           .ranks_per_node = 8,
           .nic_GBps = 50};
 }
@@ -172,6 +173,25 @@ TEST(TunerFormula, StepsBetweenNodesTakeTheNetworksLatency) {
   const double tree = 6.8 + 2 * (7 * 0.6 * 1.8 + 2 * 5.0);
   EXPECT_NEAR(time(AllReduceAlgorithm::double_binary_tree, CollectiveProtocol::ll), tree + kKiB / (20.4e3 / 2 * .9),
               1e-9);
+}
+
+// Eight GPUs of one node and one of another, whose NIC all must pass: what nodes of 4.5 would take, by its 50 GB/s.
+TEST(TunerFormula, UnequalNodesHaveTheNicsOfTheOneWithFewestRanks) {
+  const TunerQuery query{.bytes = 16 * kMiB,
+                         .ranks = 9,
+                         .links_per_gpu = 18,
+                         .link_GBps = 25,
+                         .nodes = 2,
+                         .ranks_per_node = 1,
+                         .nic_GBps = 50};
+  const auto time = [&](AllReduceAlgorithm algorithm, CollectiveProtocol protocol) {
+    return predicted_us(hopper(), query, algorithm, protocol).value();
+  };
+  const double ring = 1.4 * (8.4 + 14 * 3.4 + 2 * 14);
+  EXPECT_NEAR(time(AllReduceAlgorithm::ring, CollectiveProtocol::simple), ring + 16 * kMiB * (16 / 9.0) / 50e3, 1e-9);
+  const double tree = 8.4 + 2 * (3 * 4.0 + 14);
+  EXPECT_NEAR(time(AllReduceAlgorithm::double_binary_tree, CollectiveProtocol::simple),
+              tree + 16 * kMiB / (2 * 50e3 * 0.92 / 2 * .7), 1e-9);
 }
 
 TEST(Tuner, WhatIsAskedForIsKeptOrRefused) {
