@@ -44,8 +44,7 @@ class Routing {
   // Virtual channels of each message class that keep the routes free of deadlock.
   [[nodiscard]] virtual std::uint32_t vc_classes() const { return 1; }
   // Whether packets on their way go before those that come from terminals. Else these take the places that packets
-  // half-way wait for, who hold up all behind them: on rings and groups throughput falls as the load grows (Thottethodi
-  // et al., HPCA 2001), which this priority prevents (Fuentes et al., HiPINEB 2015). Networks in which all routers have
+  // half-way wait for, who hold up all behind them: throughput falls as the load grows. Networks in which all routers have
   // equal shares of the way can afford it; in the middle of a mesh nobody would get in.
   [[nodiscard]] virtual bool through_first() const { return false; }
 };

@@ -133,7 +133,8 @@ std::optional<double> predicted_us(const CollectiveSpec& library, const TunerQue
   if (protocol == CollectiveProtocol::ll128 && tuner.ll128_channel_GBps <= 0) return std::nullopt;
   const double ll128_max = library.ring.channels * tuner.ll128_channel_GBps;
   if (nodes > 1 && algorithm == AllReduceAlgorithm::double_binary_tree && query.kind == CollectiveKind::all_reduce) {
-    double bandwidth = (nodes == 2 ? std::min(links, 2 * nics) : bus) * kTreeShare;
+    const bool unequal = nodes * query.ranks_per_node < query.ranks;
+    double bandwidth = (nodes == 2 && unequal ? std::min(links, 2 * nics) : bus) * kTreeShare;
     if (protocol == CollectiveProtocol::ll) bandwidth = std::min(bandwidth * kTreeLlShare, ll_max);
     if (protocol == CollectiveProtocol::ll128) bandwidth = std::min(bandwidth * 120 / 128, ll128_max);
     const Latency latency = tree_latency(protocol);

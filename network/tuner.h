@@ -4,9 +4,10 @@
 //
 // Over several nodes: NCCL takes the bandwidth of a channel from its search for rings and trees, which here is the
 // smaller of a GPU's links and its share of the NICs, in the node that has fewest (NCCL takes the least of all ranks'
-// graphs). For trees over two nodes NCCL takes the bandwidth in the nodes: NICs carry a message once each way, half of
-// what they do in larger trees. The limits of a channel of a tree and of NVLSTree are left out, as they are above that
-// in the systems here.
+// graphs). Of trees over two nodes with different numbers of ranks these NICs carry a message once each way, half of
+// what they do in larger trees; of equal ones that is not counted, since two nodes of eight A100 take rings from 16
+// MiB on (docs/validation.md, Two nodes). The limits of a channel of a tree and of NVLSTree are left out, as they are
+// above that in the systems here.
 #pragma once
 
 #include <cstdint>
