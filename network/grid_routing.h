@@ -75,7 +75,8 @@ class GridRouting final : public Routing {
   explicit GridRouting(Grid grid) : grid_(std::move(grid)) {}
   [[nodiscard]] Hops next(std::uint32_t node, std::uint32_t in_port, const Packet& packet) const override;
   [[nodiscard]] std::uint32_t vc_classes() const override { return grid_.wraps() ? 2 : 1; }
-  // Of rings. A torus, whose packets turn between dimensions, accepts less with it: uniform traffic on 8 x 8 0.66, not 0.80.
+  // Of rings. A torus, whose packets turn between dimensions, accepts less with it: uniform traffic on 8 x 8 0.66, not
+  // 0.80.
   [[nodiscard]] bool through_first() const override { return grid_.wraps() && grid_.dimensions() == 1; }
 
  private:
