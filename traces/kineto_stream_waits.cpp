@@ -128,8 +128,9 @@ class StreamWaits {
     // Most likely by who launched it, in the same step.
     for (const auto& [same_thread, since] : {std::pair{true, step_start_}, {true, kEver}, {false, kEver}}) {
       if (waited != launched) break;
-      waited = std::find_if(unwaited_.begin(), launched, [&](std::uint32_t c) {
-        return (!same_thread || ops_[c].call->thread == wait.call->thread) && ops_[c].issued >= since && plausible(c);
+      // Clang 14 takes no reference to a structured binding.
+      waited = std::find_if(unwaited_.begin(), launched, [&, own = same_thread, from = since](std::uint32_t c) {
+        return (!own || ops_[c].call->thread == wait.call->thread) && ops_[c].issued >= from && plausible(c);
       });
     }
     if (waited == launched) return false;
