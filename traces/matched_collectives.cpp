@@ -64,7 +64,8 @@ class Matcher {
   }
 
   [[nodiscard]] std::size_t recorded_ranks(const GroupKey& key) const {
-    const auto& [iteration, name, group, kind] = key;
+    const std::string& name = std::get<1>(key);
+    const std::vector<std::uint32_t>& group = std::get<2>(key);
     if (group.empty()) return name.empty() ? trace_.ranks.size() : users_.at(name).size();
     return static_cast<std::size_t>(std::count_if(trace_.ranks.begin(), trace_.ranks.end(), [&](const TraceRank& rank) {
       return std::find(group.begin(), group.end(), rank.rank) != group.end();
