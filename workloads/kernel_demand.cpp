@@ -44,8 +44,9 @@ bool fits(Tile& tile, std::uint32_t shared_memory) {
   return tile.stages >= 2;
 }
 
-// So much longer than the output's longer side, K can be split over what large tiles leave free, as of weight gradients:
-// a sum over a vocabulary, say. A choice, looked at with GPT-2's head only: no measured product is behind it.
+// So much longer than the output's longer side, K can be split over what large tiles leave free, as of weight
+// gradients: a sum over a vocabulary, say. A choice, looked at with GPT-2's head only: no measured product is behind
+// it.
 constexpr std::int64_t kLongK = 8;
 
 bool has_long_k(const GemmShape& gemm, GemmKind kind) {
