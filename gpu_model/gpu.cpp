@@ -104,7 +104,7 @@ Time Gpu::next_activity() const {
 
 Time Gpu::silent_until(Time now) const {
   // Packets that wait in the transmitters leave when credits come: those are messages it receives.
-  return collectives_ > 0 ? now : now + collective_notice_;
+  return collectives_ > 0 || flags_leaving_ > 0 ? now : now + collective_notice_;
 }
 
 void Gpu::advance(Time until) {

@@ -277,7 +277,7 @@ class Gpu final : public Chip {
   std::uint32_t control_due_ = 0, starting_ = 0;
   UnitOrder order_;
   GpcPorts gpc_ports_;
-  std::uint32_t agents_placed_ = 0, launches_ = 0;
+  std::uint32_t agents_placed_ = 0, launches_ = 0, flags_leaving_ = 0;  // the latter: to other GPUs, not sent yet
   std::uint32_t collectives_ = 0;                  // and kernels that push: started or about to be, until they end
   Time collective_notice_;                         // at least this long from being ready to the first message
   std::vector<std::uint32_t> parts_left_;          // by op: kernels of its script that have not ended

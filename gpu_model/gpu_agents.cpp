@@ -149,6 +149,7 @@ void Gpu::post(std::uint32_t index, std::uint32_t number) {
     event.kind = EventKind::egress;
     event.packet = flag.target == Target::multicast ? PacketKind::multicast_flag : PacketKind::flag;
     crossing = units_[agent.unit].to_links;
+    ++flags_leaving_;  // its collective may end before it leaves
   }
   if ((agent.phase.proxied_posts >> number & 1U) != 0) crossing += agent.phase.proxy_delay;
   if ((agent.phase.late_posts >> number & 1U) != 0) {

@@ -31,7 +31,10 @@ void Gpu::on_egress(const GpuEvent& event) {
       multicast || pushes || packet.kind == PacketKind::multicast_read || packet.kind == PacketKind::multicast_flag;
   const bool writes = packet.kind == PacketKind::write || packet.kind == PacketKind::update;
   if (multicast || pushes) packet.payload = kLineBytes;
-  if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) packet.payload = kFlagBytes;
+  if (packet.kind == PacketKind::flag || packet.kind == PacketKind::multicast_flag) {
+    packet.payload = kFlagBytes;
+    --flags_leaving_;
+  }
   packet.entry = multicast ? 1 : writes || pushes ? event.arrival() : 0;
   const std::uint32_t width = writes ? units_[agents_[event.agent].unit].packet_lines : 1;
   for (std::uint32_t i = 0; i < event.lines; i += width) {

@@ -131,6 +131,17 @@ TEST(CollectiveEndToEnd, AllCollectivesHaveTheColumnsOfNcclTests) {
             "hierarchical");
 }
 
+// All may be through while flags that they posted last are still on their way to the links: of a tree, those that say
+// that a slot is free.
+TEST(CollectiveEndToEnd, BarriersEndOnNetworksWithRouters) {
+  const TemporaryFolder folder;
+  for (const char* system : {R"("dgx1-v100", "gpus": 2)", R"("hgx-h100-cluster", "gpus": 12)"}) {
+    folder.write("e.json", std::string(R"({"system": )") + system + R"(, "workload": {"collective": "barrier"}})");
+    const double time = result_of("", folder).at("iteration").at("time_s");
+    EXPECT_GT(result_of("--set all_reduce.algorithm=tree", folder).at("iteration").at("time_s"), time) << system;
+  }
+}
+
 // What each rank sends crosses its links once, on any network; between nodes through the NIC of one GPU.
 TEST(CollectiveEndToEnd, AShiftMovesTheMessageOnceOverEachLink) {
   const TemporaryFolder folder;
