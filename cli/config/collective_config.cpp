@@ -106,9 +106,12 @@ void all_fields(Fields& f, RunConfig& config) {
                   fmt::format("expected none with the mover {}, got one", to_string(wish.mover)));
   f.refuse_unless(wish.algorithm != AllReduceAlgorithm::in_switch || config.system.switch_reduce.has_value(),
                   "algorithm",
-                  fmt::format("expected an algorithm that runs where no switch reduces, got \"in_switch\"; the key "
-                              "\"switch_reduce\" gives {} reducing switches, for example {{\"preset\": \"nvswitch3\"}}",
-                              Json(config.system.name).dump()));
+                  "expected an algorithm that runs where no switch reduces, got \"in_switch\"; " +
+                      (config.system.network.topology == TopologyKind::switched
+                           ? fmt::format("the key \"switch_reduce\" gives {} reducing switches, for example "
+                                         "{{\"preset\": \"nvswitch3\"}}",
+                                         Json(config.system.name).dump())
+                           : "only a \"switched\" network has switches that do"));
   f.refuse_unless(wish.algorithm != AllReduceAlgorithm::in_network || config.system.network_reduce.has_value(),
                   "algorithm",
                   fmt::format("expected an algorithm that runs where no router sums, got \"in_network\"; the key "

@@ -29,6 +29,12 @@ Json expand_preset(const Json& reduce, const std::string& file, const std::strin
   return expanded;
 }
 
+// What reduces is in switches, and goes with them.
+void drop_reduction_of_other_topology(Json& has, const Json& network) {
+  const auto topology = network.find("topology");
+  if (topology != network.end() && topology->is_string() && *topology != "switched") has.erase(kReduceKey);
+}
+
 // One part of a system over what the system already has. null takes the reducing hardware out.
 void override_part(Json& system, const std::string& part, const Json& over, const std::string& file,
                    const std::string& path) {
@@ -36,6 +42,7 @@ void override_part(Json& system, const std::string& part, const Json& over, cons
     if (!over.is_object()) throw InputError(file, path, "expected an object, got " + describe(over));
     if (part == kNetworkKey) {
       drop_keys_of_other_topology(system[part], over);
+      drop_reduction_of_other_topology(system, over);
       merge_into(system[part], expand_link_presets(over, file, path));
     } else {
       merge_into(system[part], over);
@@ -93,6 +100,7 @@ void merge_parts(Json& base, Json& over, const std::string& file, const std::str
   if (over.contains(kNetworkKey) && over[kNetworkKey].is_object()) {
     over[kNetworkKey] = expand_link_presets(over[kNetworkKey], file, child_path(path, kNetworkKey));
     if (base.contains(kNetworkKey)) drop_keys_of_other_topology(base[kNetworkKey], over[kNetworkKey]);
+    drop_reduction_of_other_topology(base, over[kNetworkKey]);
   }
   const bool preset = over.contains(kReduceKey) && over[kReduceKey].is_object() && over[kReduceKey].contains("preset");
   if (preset) base.erase(kReduceKey);

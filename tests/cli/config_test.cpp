@@ -263,8 +263,12 @@ TEST(SystemConfig, RefusesOtherKinds) {
 
 TEST(SystemConfig, HasNoReducingSwitchesWithoutSwitches) {
   const std::vector<std::string> direct{"network.topology=fully_connected", "network.switches=0"};
-  EXPECT_THAT(error_with(direct), HasSubstr("/system/switch_reduce: expected no reducing hardware"));
+  EXPECT_EQ(error_with(direct), "no error");
   EXPECT_EQ(error_with({direct[0], direct[1], "switch_reduce=null"}), "no error");
+  EXPECT_THAT(error_with({direct[0], direct[1], "switch_reduce.preset=nvswitch3"}),
+              HasSubstr("/switch_reduce: expected no reducing hardware in a network without switches"));
+  EXPECT_THAT(error_with({direct[0], direct[1], "all_reduce.algorithm=in_switch"}),
+              HasSubstr("only a \"switched\" network has switches that do"));
 }
 
 }  // namespace
