@@ -80,19 +80,10 @@ constexpr Time transfer_time(Bytes size, Bandwidth rate) {
 class Clock {
  public:
   constexpr explicit Clock(Frequency f) : hertz_(f.count()) {}
-  [[nodiscard]] constexpr Frequency frequency() const { return Frequency(hertz_); }
-
   // The time of edge n, rounded up to 1 fs.
   [[nodiscard]] constexpr Time edge(std::int64_t n) const {
     const auto scaled = static_cast<Int128>(n) * kFsPerSecond;
     return Time(static_cast<std::int64_t>((scaled + hertz_ - 1) / hertz_));
-  }
-  // The number of the first edge at or after t >= 0.
-  [[nodiscard]] constexpr std::int64_t cycle_at_or_after(Time t) const {
-    if (t.count() <= 0) return 0;
-    // Edges are rounded up: edge n is at or after t where its exact time is after t - 1 fs.
-    const auto scaled = static_cast<Int128>(t.count() - 1) * hertz_;
-    return static_cast<std::int64_t>(scaled / kFsPerSecond) + 1;
   }
 
  private:

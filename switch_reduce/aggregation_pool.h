@@ -25,8 +25,6 @@ class AggregationPool final : public Aggregator {
   void count_stall(Time duration) override;
   [[nodiscard]] AggregatorStatistics statistics() const override { return statistics_; }
 
-  [[nodiscard]] std::uint32_t slots_per_stream() const { return per_stream_; }
-
  private:
   enum class State : std::uint8_t { unused, gathering, summed, finished };
   struct Slot {
