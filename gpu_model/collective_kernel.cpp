@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "gpu_model/coarse_programs.h"
+#include "gpu_model/collective_choice.h"
 #include "gpu_model/dma_collectives.h"
 #include "gpu_model/in_switch_plan.h"
 #include "gpu_model/in_switch_programs.h"
@@ -30,10 +31,10 @@ TreePieces tree_pieces(CollectiveProtocol protocol) {
 }
 
 ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDemand& demand, const CollectiveWish& wish,
-                           const TunerChoice& choice, const ProtocolShape& protocol) {
+                           const TunerChoice& choice, const ProtocolShape& protocol, const NodesOfGroup& nodes) {
   std::int64_t element = bytes_per_element(demand.type);
   if (demand.bytes.count() % element != 0) element = 1;  // of a trace whose type is not known
-  const std::uint32_t per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : members_per_node(context, demand);
+  const std::uint32_t per_node = wish.ranks_per_node > 0 ? wish.ranks_per_node : nodes.in_each();
   return {.kind = demand.kind,
           .bytes = demand.bytes.count(),
           .element_bytes = element,
@@ -48,8 +49,7 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .chunk_order = protocol.chunk_order,
           .tree_pieces = tree_pieces(choice.protocol),
           .ranks_per_node = per_node,
-          .first_ranks = per_node > 0 ? std::vector<std::uint32_t>()
-                                      : nodes_of_group(demand.group, context.gpus_per_node).first_ranks,
+          .first_ranks = per_node > 0 ? std::vector<std::uint32_t>() : nodes.first_ranks,
           .alike_trees = wish.alike_ranks && protocol.inline_flags,
           .ring_orders = context.ring_orders};
 }
@@ -76,115 +76,58 @@ CollectivePlan plan_schedule(const CollectiveDemand& demand, std::shared_ptr<con
   return plan;
 }
 
-EvenMessage evened(const CollectiveDemand& demand, const CollectiveWish& wish) {
-  if (wish.even_messages != nullptr) {
-    const auto even = wish.even_messages->find(message_of(demand));
-    if (even != wish.even_messages->end()) return even->second;
-  }
-  return {.bytes = demand.bytes.count()};
-}
-
 // Of a registered block, two warps synchronise.
 std::uint32_t registered_warps(const InSwitchSpec& spec) { return spec.reduce_warps + 2 * spec.copy_warps - 2; }
+
+CollectivePlan plan_by_schedule(const CollectiveContext& context, const CollectiveDemand& demand,
+                                const CollectiveWish& wish, const CollectiveChoice& choice, const NodesOfGroup& nodes,
+                                std::uint32_t first_flag) {
+  const CollectiveSpec& library = *context.library;
+  const ClockDomain clock(context.gpu->clock);
+  const bool sends = !choice.user && is_point_to_point(demand.kind);
+  SchedulePlace place;
+  place.gpu = context.gpu;
+  place.protocol = choice.shape;
+  place.fence = clock.to_subcycles(library.fence);
+  place.node_latency = clock.to_subcycles(context.node_latency) + staging_time(*context.gpu);
+  if (context.nic_GBps > 0) place.gpus_per_node = context.gpus_per_node;
+  if (library.pxn && sends) place.gpus_per_nic = context.gpus_per_nic;
+  place.nic_line = nic_line_time(*context.gpu, context.nic_GBps);
+  place.values_travel = context.values_travel;
+  place.proxy_latency = clock.to_subcycles(place.protocol.proxy_latency);
+  place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
+  const bool simple_ring = choice.is_ring && choice.tuned.protocol == CollectiveProtocol::simple;
+  place.registered = choice.registered && simple_ring;
+  // NCCL src/transport/p2p.cc, P2P_DIRECT: only where senders write, and of these collectives (src/device).
+  const bool direct = demand.kind == CollectiveKind::all_reduce || demand.kind == CollectiveKind::all_gather;
+  if (direct && simple_ring && !library.ring.receiver_reads) place.gpus_per_process = context.gpus_per_process;
+  place.buffer_end = context.gpu->hbm.bytes;
+  place.first_flag = first_flag;
+  const ScheduleRequest request = request_of(context, demand, wish, choice.tuned, place.protocol, nodes);
+  const CollectiveAlgorithm algorithm = schedule_for(choice.tuned.algorithm, demand.kind);
+  return plan_schedule(
+      demand, choice.user ? make_user_schedule(wish.user_algorithm, request) : make_schedule(algorithm, request),
+      choice.user ? wish.user_algorithm->name : to_string(algorithm), choice.tuned.protocol, std::move(place));
+}
 
 CollectivePlan plan_on_compute_units(const CollectiveContext& context, const CollectiveDemand& demand,
                                      const CollectiveWish& wish, std::uint32_t first_flag) {
   const CollectiveSpec& library = *context.library;
-  const bool user = wish.user_algorithm && wish.user_algorithm->kind == demand.kind &&
-                    wish.user_algorithm->ranks.size() == demand.group.size();
-  const bool registered = wish.registered || library.in_switch.registered || demand.kind == CollectiveKind::barrier;
-  const bool in_switch = in_switch_is_possible(context, demand, wish.algorithm, registered);
   const NodesOfGroup nodes = nodes_of_group(demand.group, context.gpus_per_node);
-  TunerQuery query{demand.kind,
-                   reported_bytes(demand),
-                   static_cast<std::uint32_t>(demand.group.size()),
-                   context.links_per_gpu,
-                   static_cast<double>(context.link.count()) * 1e-9,
-                   in_switch,
-                   nodes.count(),
-                   nodes.fewest,
-                   context.nic_GBps,
-                   user};
-  TunerChoice choice;
-  if (user) {  // its own blocks share what NCCL's limit of LL leaves to all channels
-    CollectiveSpec own = library;
-    own.tuner.ll_max_GBps *= static_cast<double>(wish.user_algorithm->most_blocks()) / library.ring.channels;
-    choice = choose(own, query, AllReduceAlgorithm::direct, wish.protocol, 1);
-  } else if (wish.algorithm == AllReduceAlgorithm::in_switch && demand.kind != CollectiveKind::all_reduce) {
-    // Also what NCCL's tuner has no model of.
-    choice = in_switch ? TunerChoice{AllReduceAlgorithm::in_switch, CollectiveProtocol::simple,
-                                     wish.channels > 0 ? wish.channels : library.in_switch.channels}
-                       : choose(library, query, AllReduceAlgorithm::automatic, wish.protocol, wish.channels);
-  } else {
-    choice = choose(library, query, wish.algorithm, wish.protocol, wish.channels);
-  }
-  const bool falls_back = choice.algorithm == AllReduceAlgorithm::in_switch && !context.switch_fault.empty();
-  if (falls_back) {
-    query.in_switch = false;
-    choice = choose(library, query, AllReduceAlgorithm::automatic, wish.protocol, wish.channels);
-  }
-  // A choice: blocks that wait for each other, of which nobody asked for more, have a unit each.
-  if (wish.channels == 0 && !user) choice.channels = std::min(choice.channels, context.gpu->compute_units);
-  const ClockDomain clock(context.gpu->clock);
-  const EvenMessage even = evened(demand, wish);
+  const CollectiveChoice choice = choose_collective(context, demand, wish, nodes);
   CollectiveDemand cut = demand;
-  cut.bytes = Bytes(even.bytes);
+  cut.bytes = choice.bytes;
   Time start = library.base_latency;
   CollectivePlan plan;
-  if (choice.algorithm == AllReduceAlgorithm::in_switch) {
+  if (choice.tuned.algorithm == AllReduceAlgorithm::in_switch) {
     start = start + library.in_switch.start_latency;
-    const bool fewer = registered && wish.channels == 0;
-    plan =
-        plan_in_switch(context, cut, wish, registered, fewer ? library.in_switch.registered_channels : choice.channels,
-                       registered_warps(library.in_switch), first_flag);
+    plan = plan_in_switch(context, cut, wish, choice.registered, choice.tuned.channels,
+                          registered_warps(library.in_switch), first_flag);
   } else {
-    const CollectiveAlgorithm algorithm = schedule_for(choice.algorithm, demand.kind);
-    const bool is_ring = !user && algorithm == CollectiveAlgorithm::ring;
-    if (is_ring && wish.channels == 0 && context.ring_orders) {
-      // As NCCL duplicates its rings: of all channels, each order gets as many. Short messages take the first few.
-      const std::uint32_t orders = context.ring_orders->cycles();
-      const std::uint32_t most = std::max(1U, library.ring.channels / orders) * orders;
-      choice.channels = std::min(choice.channels, most);
-    }
-    const std::uint32_t pairs = 2 * members_per_node(context, demand);  // of trees, one by each rank of a node
-    if (choice.algorithm == AllReduceAlgorithm::double_binary_tree && wish.channels == 0 && pairs > 0 &&
-        nodes.count() > 1) {
-      choice.channels = std::min(choice.channels, std::max(1U, library.ring.channels / pairs) * pairs);
-    }
-    if (even.channels > 0) choice.channels = even.channels;
-    SchedulePlace place;
-    place.gpu = context.gpu;
-    const bool slices =
-        user || is_ring ||
-        (algorithm == CollectiveAlgorithm::direct && has_block_a_peer(demand.kind, query.ranks, choice.channels));
-    const bool sends = !user && is_point_to_point(demand.kind);
-    place.protocol =
-        sends ? protocol_shape_of_sends(library, choice.protocol) : protocol_shape(library, choice.protocol, slices);
-    if (is_ring && wish.alike_ranks && context.ring_orders && place.protocol.chunk_order == ChunkOrder::by_loop) {
-      choice.channels = std::min(choice.channels, filled_channels(cut.bytes.count(), query.ranks, choice.channels,
-                                                                  place.protocol.chunk_unit, *context.ring_orders));
-    }
-    place.fence = clock.to_subcycles(library.fence);
-    place.node_latency = clock.to_subcycles(context.node_latency) + staging_time(*context.gpu);
-    if (context.nic_GBps > 0) place.gpus_per_node = context.gpus_per_node;
-    if (library.pxn && sends) place.gpus_per_nic = context.gpus_per_nic;
-    place.nic_line = nic_line_time(*context.gpu, context.nic_GBps);
-    place.values_travel = context.values_travel;
-    place.proxy_latency = clock.to_subcycles(place.protocol.proxy_latency);
-    place.adds_per_cycle = fp32_adds_per_cycle(*context.gpu);
-    const bool simple_ring = is_ring && choice.protocol == CollectiveProtocol::simple;
-    place.registered = registered && simple_ring;
-    // NCCL src/transport/p2p.cc, P2P_DIRECT: only where senders write, and of these collectives (src/device).
-    const bool direct = demand.kind == CollectiveKind::all_reduce || demand.kind == CollectiveKind::all_gather;
-    if (direct && simple_ring && !library.ring.receiver_reads) place.gpus_per_process = context.gpus_per_process;
-    place.buffer_end = context.gpu->hbm.bytes;
-    place.first_flag = first_flag;
-    const ScheduleRequest request = request_of(context, cut, wish, choice, place.protocol);
-    plan =
-        plan_schedule(cut, user ? make_user_schedule(wish.user_algorithm, request) : make_schedule(algorithm, request),
-                      user ? wish.user_algorithm->name : to_string(algorithm), choice.protocol, std::move(place));
+    plan = plan_by_schedule(context, cut, wish, choice, nodes, first_flag);
   }
-  plan.fell_back = falls_back;
+  plan.fell_back = choice.fell_back;
+  const ClockDomain clock(context.gpu->clock);
   for (ScriptedKernel& kernel : plan.ranks) {
     kernel.registers_per_thread = library.registers_per_thread;
     kernel.shared_memory_bytes = library.shared_memory_bytes;
@@ -225,7 +168,8 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
     place.buffer_end = context.gpu->hbm.bytes + engine.sram_bytes;
     place.first_flag = first_flag;
     const TunerChoice choice{AllReduceAlgorithm::ring, CollectiveProtocol::simple, machines};
-    const ScheduleRequest request = request_of(context, demand, wish, choice, place.protocol);
+    const NodesOfGroup nodes = nodes_of_group(demand.group, context.gpus_per_node);
+    const ScheduleRequest request = request_of(context, demand, wish, choice, place.protocol, nodes);
     plan = plan_schedule(demand, make_schedule(CollectiveAlgorithm::ring, request),
                          to_string(CollectiveAlgorithm::ring), choice.protocol, std::move(place));
     plan.fell_back = in_switch;
@@ -238,17 +182,6 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
 }
 
 }  // namespace
-
-Message message_of(const CollectiveDemand& demand) {
-  return {demand.kind,     demand.bytes.count(), demand.type,
-          demand.distance, demand.group.size(),  demand.group.back().value};
-}
-
-std::int64_t reported_bytes(const CollectiveDemand& demand) {
-  const auto ranks = static_cast<std::int64_t>(demand.group.size());
-  const bool joins = demand.kind == CollectiveKind::all_gather || demand.kind == CollectiveKind::gather;
-  return demand.bytes.count() * (joins ? ranks : 1);
-}
 
 const char* to_string(Mover mover) {
   constexpr std::array kNames{"compute_units", "copy_engine", "endpoint_engine", "near_memory"};

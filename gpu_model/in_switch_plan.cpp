@@ -17,14 +17,15 @@ namespace weft {
 namespace {
 // Of so few GPUs each has more to add: NCCL moves two of a block's warps there (src/device/all_reduce.h).
 constexpr std::uint32_t kFewMembers = 6;
+
+// GPUs of the collective in each node; 0: nodes have different numbers of them.
+std::uint32_t members_per_node(const CollectiveContext& context, const CollectiveDemand& demand) {
+  return nodes_of_group(demand.group, context.gpus_per_node).in_each();
+}
 }  // namespace
 
 std::uint32_t lines_per_round(const CollectiveSpec& library) {
   return std::max(1U, library.in_switch.bytes_in_flight_per_warp / kLineBytes);
-}
-
-std::uint32_t members_per_node(const CollectiveContext& context, const CollectiveDemand& demand) {
-  return ranks_per_node(demand.group, context.gpus_per_node);
 }
 
 bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDemand& demand,

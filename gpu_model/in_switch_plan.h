@@ -6,8 +6,6 @@
 namespace weft {
 
 [[nodiscard]] std::uint32_t lines_per_round(const CollectiveSpec& library);
-// GPUs of the collective in each node; 0: nodes have different numbers of them.
-[[nodiscard]] std::uint32_t members_per_node(const CollectiveContext& context, const CollectiveDemand& demand);
 
 // Throws InputError where `algorithm` asks for an all-reduce in switches that cannot be.
 [[nodiscard]] bool in_switch_is_possible(const CollectiveContext& context, const CollectiveDemand& demand,

@@ -174,17 +174,13 @@ std::vector<Cycle> rings_of_cluster(System& system, const GpuGroup& group) {
 }  // namespace
 
 NodesOfGroup nodes_of_group(const GpuGroup& group, std::uint32_t gpus_per_node) {
-  NodesOfGroup of{{}, static_cast<std::uint32_t>(group.size())};
+  const auto ranks = static_cast<std::uint32_t>(group.size());
+  NodesOfGroup of{{}, ranks, ranks};
   for (const Cycle& node : ranks_by_node(group, gpus_per_node)) {
     of.first_ranks.push_back(node.front());
     of.fewest = std::min(of.fewest, static_cast<std::uint32_t>(node.size()));
   }
   return of;
-}
-
-std::uint32_t ranks_per_node(const GpuGroup& group, std::uint32_t gpus_per_node) {
-  const NodesOfGroup of = nodes_of_group(group, gpus_per_node);
-  return of.count() * of.fewest == group.size() ? of.fewest : 0;
 }
 
 std::shared_ptr<const RingOrders> rings_of_group(const NetworkSpec& network, std::uint32_t gpus,

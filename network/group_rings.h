@@ -27,11 +27,11 @@ namespace weft {
 struct NodesOfGroup {
   std::vector<std::uint32_t> first_ranks;  // of each node
   std::uint32_t fewest = 0;                // members in a node
+  std::uint32_t ranks = 0;                 // of the group
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(first_ranks.size()); }
+  // Members of each node, if they are as many in each; else 0.
+  [[nodiscard]] std::uint32_t in_each() const { return count() * fewest == ranks ? fewest : 0; }
 };
 [[nodiscard]] NodesOfGroup nodes_of_group(const GpuGroup& group, std::uint32_t gpus_per_node);
-
-// Members of each node of so many GPUs, if they are as many in each; else 0.
-[[nodiscard]] std::uint32_t ranks_per_node(const GpuGroup& group, std::uint32_t gpus_per_node);
 
 }  // namespace weft

@@ -14,7 +14,7 @@ namespace {
 std::uint32_t members_per_node(const RunConfig& config, const CollectiveDemand& demand) {
   const auto& cluster = config.system.network.cluster;
   const auto size = static_cast<std::uint32_t>(demand.group.size());
-  return cluster ? ranks_per_node(demand.group, cluster->gpus_per_node) : size;
+  return cluster ? nodes_of_group(demand.group, cluster->gpus_per_node).in_each() : size;
 }
 
 std::string fault_among(const Topology& topology, const std::vector<std::uint32_t>& gpus) {

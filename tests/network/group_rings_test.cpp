@@ -222,10 +222,10 @@ TEST(GroupRings, OnlyTheNodeWithALinkOutOfAClusterAvoidsIt) {
 }
 
 TEST(GroupRings, RanksOfANodeAreKnownWhereTheyAreAsManyInEach) {
-  EXPECT_EQ(ranks_per_node(all(8), 8), 8U);
-  EXPECT_EQ(ranks_per_node(all(8), 4), 4U);
-  EXPECT_EQ(ranks_per_node({GpuId{1}, GpuId{3}, GpuId{4}, GpuId{7}}, 4), 2U);
-  EXPECT_EQ(ranks_per_node(all(9), 4), 0U);
+  EXPECT_EQ(nodes_of_group(all(8), 8).in_each(), 8U);
+  EXPECT_EQ(nodes_of_group(all(8), 4).in_each(), 4U);
+  EXPECT_EQ(nodes_of_group({GpuId{1}, GpuId{3}, GpuId{4}, GpuId{7}}, 4).in_each(), 2U);
+  EXPECT_EQ(nodes_of_group(all(9), 4).in_each(), 0U);
   EXPECT_EQ(nodes_of_group(all(9), 4).first_ranks, (std::vector<std::uint32_t>{0, 4, 8}));
   EXPECT_EQ(nodes_of_group(all(9), 4).fewest, 1U);
 }
