@@ -71,10 +71,29 @@ Router::Router(const SwitchSpec& spec, PathChoice choice, std::uint32_t node, co
   if (trees_.aggregator) slot_waiters_.resize(trees_.aggregator->slots());
   words_ = static_cast<std::uint32_t>((places + 63) / 64);
   requests_.resize(outputs_.size() * words_);
+  bundle_terminals();
   if (!routing.through_first()) return;
   giving_way_.resize(words_);
   for (std::uint32_t at = 0; at < places; ++at) {
     giving_way_[at / 64] |= std::uint64_t{queues_[queue_of(at, 0)].gives_way} << (at % 64);
+  }
+}
+
+void Router::bundle_terminals() {
+  if (spec_.arbitration != Arbitration::round_robin) return;
+  for (std::uint32_t p = 0; p < ports_.size(); ++p) {
+    if (!ports_[p].terminal || ports_[p].lanes.size() < 2) continue;
+    Bundle bundle{place(first_lane_[p], 0), std::vector<std::uint64_t>(words_)};
+    const std::uint32_t end = place(first_lane_[p + 1], 0);
+    for (std::uint32_t at = bundle.first; at < end; ++at) bundle.places[at / 64] |= std::uint64_t{1} << (at % 64);
+    bundles_.push_back(std::move(bundle));
+    const auto number = static_cast<std::uint16_t>(bundles_.size());
+    for (std::uint32_t queue = queue_of(bundles_.back().first, 0); place_of(queue) < end; ++queue) {
+      queues_[queue].bundle = number & 0x7fff;
+    }
+  }
+  for (std::size_t output = 0; output < outputs_.size(); ++output) {
+    for (const Bundle& bundle : bundles_) bundle_last_.push_back(bundle.first);
   }
 }
 

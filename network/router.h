@@ -5,7 +5,9 @@
 // Allocation is event by event: an output that is free, wanted and has credits takes one of the queue heads that want
 // it, round robin or the oldest; an input is read by one output at a time, `speedup` times as fast as lanes are. So a
 // grant is a maximal match, found at the moment at which something becomes free, and idle routers cost nothing. Where
-// the routes say so, what comes from terminals leaves only when nothing that is on its way can.
+// the routes say so, what comes from terminals leaves only when nothing that is on its way can. Round robin gives all
+// lanes from one terminal a turn together, in which they take turns: lanes into a network are not a weight against what
+// is half-way through it.
 //
 // Packets of one path and virtual channel keep their order. With spray and adaptive routing, packets of one address may
 // pass each other; what a program relies on still holds, since a sender's fence waits for all acknowledgements before
@@ -86,7 +88,8 @@ class Router final : public Chip {
     std::uint32_t tail = kNone;
     std::uint32_t credit = 0;  // that its head needs
     std::uint16_t port = 0;
-    std::uint8_t gives_way = 0;       // 1: to those of 0
+    std::uint16_t gives_way : 1 = 0;  // 1: to those of 0
+    std::uint16_t bundle : 15 = 0;    // one of bundles_, plus one; 0: in none
     Wire<Credit>* credits = nullptr;  // to who fills it; null: this router itself
     Credit place;                     // that is given back there; `when`: the latency of that wire
   };
@@ -111,6 +114,7 @@ class Router final : public Chip {
     Time retry;  // when no queue can be served: when one might
   };
 
+  void bundle_terminals();
   void receive_packets(std::uint32_t port);
   void receive_credits(std::uint32_t port);
   void arrive(std::uint32_t slot);
@@ -131,6 +135,8 @@ class Router final : public Chip {
   void serve_at(std::uint32_t output, Time when);
   [[nodiscard]] Grant arbitrate(std::uint32_t output) const;
   void arbitrate_among(std::uint32_t output, std::uint32_t gives_way, Grant& grant) const;
+  template <typename Wanted, typename Visit>
+  bool scan(std::uint32_t start, Wanted wanted, Visit visit) const;
   bool consider(std::uint32_t queue, Time soon, Grant& grant, Time& oldest) const;
   void request(std::uint32_t queue, const Slot& head);
   void send(std::uint32_t output, std::uint32_t queue, Time from);
@@ -175,7 +181,14 @@ class Router final : public Chip {
   std::vector<Output> outputs_;            // by lane out
   std::vector<std::uint64_t> requests_;    // by lane out: places with a queue whose head wants it
   std::vector<std::uint64_t> giving_way_;  // places with queues that give way; empty: none do
-  std::vector<CreditCounter> credits_;     // by lane out and virtual channel
+  // Terminals with several lanes, of whose places all have one turn of round robin.
+  struct Bundle {
+    std::uint32_t first = 0;            // place
+    std::vector<std::uint64_t> places;  // as a mask
+  };
+  std::vector<Bundle> bundles_;
+  std::vector<std::uint32_t> bundle_last_;  // by lane out and bundle: place served last
+  std::vector<CreditCounter> credits_;      // by lane out and virtual channel
   std::vector<Time> credit_times_;
   TimingWheel<Event, 1024> wheel_;
   Inbox inbox_;

@@ -84,6 +84,22 @@ Router::Grant Router::arbitrate(std::uint32_t output) const {
   return grant;
 }
 
+// Places of round robin from `start` on, once around, until `visit` says that it found one.
+template <typename Wanted, typename Visit>
+bool Router::scan(std::uint32_t start, Wanted wanted, Visit visit) const {
+  const std::uint64_t behind = ~std::uint64_t{0} << (start % 64);
+  std::uint32_t word = start / 64 == words_ ? 0 : start / 64;
+  std::uint64_t bits = wanted(word) & behind;
+  for (std::uint32_t step = 0;;) {
+    for (; bits != 0; bits &= bits - 1) {
+      if (visit(word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)))) return true;
+    }
+    if (step++ == words_) return false;
+    word = word + 1 == words_ ? 0 : word + 1;
+    bits = step == words_ ? wanted(word) & ~behind : wanted(word);
+  }
+}
+
 void Router::arbitrate_among(std::uint32_t output, std::uint32_t gives_way, Grant& grant) const {
   const Time soon = now() + kTick;
   Time oldest = Time::max();
@@ -92,20 +108,33 @@ void Router::arbitrate_among(std::uint32_t output, std::uint32_t gives_way, Gran
     if (giving_way_.empty()) return requests;
     return requests & (gives_way != 0 ? giving_way_[word] : ~giving_way_[word]);
   };
+  const auto visit = [&](std::uint32_t at) { return consider(queue_of(at, output), soon, grant, oldest); };
   // Round robin goes on behind the one served last.
   const std::uint32_t start = place_of(outputs_[output].last[gives_way]) + 1;
-  const std::uint64_t behind = ~std::uint64_t{0} << (start % 64);
-  std::uint32_t word = start / 64 == words_ ? 0 : start / 64;
-  std::uint64_t bits = wanted(word) & behind;
-  for (std::uint32_t step = 0;;) {
-    for (; bits != 0; bits &= bits - 1) {
-      const std::uint32_t queue = queue_of(word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits)), output);
-      if (consider(queue, soon, grant, oldest)) return;
-    }
-    if (step++ == words_) return;
-    word = word + 1 == words_ ? 0 : word + 1;
-    bits = step == words_ ? wanted(word) & ~behind : wanted(word);
+  if (bundles_.empty()) {
+    scan(start, wanted, visit);
+    return;
   }
+  // At a bundle's first place, those of all its lanes. Who was served last has had the bundle's turn.
+  const auto turns = [&](std::uint32_t word) {
+    std::uint64_t bits = wanted(word);
+    for (const Bundle& bundle : bundles_) {
+      bits &= ~bundle.places[word];
+      if (word != bundle.first / 64) continue;
+      std::uint64_t any = 0;
+      for (std::uint32_t w = word; w < words_; ++w) any |= wanted(w) & bundle.places[w];
+      if (any != 0) bits |= std::uint64_t{1} << (bundle.first % 64);
+    }
+    return bits;
+  };
+  scan(start, turns, [&](std::uint32_t at) {
+    const std::uint32_t number = queues_[queue_of(at, output)].bundle;
+    if (number == 0) return visit(at);
+    const Bundle& bundle = bundles_[number - 1];
+    return scan(
+        bundle_last_[output * bundles_.size() + number - 1] + 1,
+        [&](std::uint32_t word) { return wanted(word) & bundle.places[word]; }, visit);
+  });
 }
 
 void Router::serve(std::uint32_t output) {
@@ -158,6 +187,7 @@ void Router::transmit(Output& out, std::uint32_t index, std::uint32_t queue, Tim
   }
   const Queue& in = queues_[queue];
   out.last[in.gives_way] = queue;
+  if (in.bundle != 0) bundle_last_[slot.output * bundles_.size() + in.bundle - 1] = place_of(queue);
   credits_[slot.credit].take();
   if (in.credits != nullptr) [[likely]] {
     in.credits->send(in.place, in.place.when + start);

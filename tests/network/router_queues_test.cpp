@@ -1,6 +1,8 @@
 // Queues of routers: one for each output, and who goes first.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "tests/network/fabric_bench.h"
 
 namespace weft {
@@ -57,6 +59,39 @@ TEST(RouterQueuesFormula, WhatIsOnARingGoesBeforeWhatComesOntoIt) {
     const double took = to_seconds(last->when - unloaded(3, kWriteFlits)) / serial;
     EXPECT_NEAR(took, topology == TopologyKind::ring ? kPackets : 2 * kPackets, 10);
   }
+}
+
+// The same in a mesh, where GPU 1 has four lanes to its router and four times as much to send: they have a turn
+// together, and in it take turns.
+TEST(RouterQueuesFormula, LanesOfAGpuAreNoWeightAgainstWhatComesByALink) {
+  constexpr std::uint32_t kPackets = 60;
+  constexpr std::uint32_t kLanes = 4;
+  NetworkSpec spec = fabric_of(TopologyKind::mesh, 4 * kPackets);
+  spec.dimensions = {5};
+  spec.injection_lanes = kLanes;
+  FabricBench bench(spec, 5);
+  for (std::uint32_t i = 0; i < kPackets; ++i) bench.send(0, 2, 2 * i, Time(0));
+  for (std::uint32_t i = 0; i < kLanes * kPackets; ++i) {
+    Packet packet;
+    packet.kind = PacketKind::write;
+    packet.source = 1;
+    packet.destination = 2;
+    packet.line = i;
+    packet.agent = i % kLanes;
+    packet.lane = static_cast<std::uint8_t>(i % kLanes);
+    packet.payload = 128;
+    bench.ends[1]->send(packet, Time(0));
+  }
+  bench.run(microseconds(40));
+  const std::vector<Packet>& arrived = bench.ends[2]->arrived;
+  ASSERT_EQ(arrived.size(), (kLanes + 1) * kPackets);
+  std::uint32_t through = 0;
+  std::array<std::uint32_t, kLanes> by_lane{};
+  for (const Packet& packet : arrived) {
+    if (packet.source == 0 && ++through == kPackets) break;
+    if (packet.source == 1) ++by_lane[packet.agent];
+  }
+  for (const std::uint32_t lane : by_lane) EXPECT_NEAR(lane, kPackets / kLanes, 4);
 }
 
 }  // namespace
