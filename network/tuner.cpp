@@ -200,8 +200,14 @@ TunerChoice choose(const CollectiveSpec& library, const TunerQuery& query, AllRe
     }
   }
   if (!least) {
-    throw InputError(std::string("a collective: expected a protocol that the algorithm has here, got ") +
-                     to_string(protocol));
+    std::string has;
+    for (const auto p : {CollectiveProtocol::simple, CollectiveProtocol::ll, CollectiveProtocol::ll128}) {
+      const auto does = [&](AllReduceAlgorithm a) { return predicted_us(library, query, a, p).has_value(); };
+      if (std::any_of(algorithms.begin(), algorithms.end(), does)) has += std::string(to_string(p)) + " or ";
+    }
+    throw InputError("a collective: expected the protocol auto" +
+                     (has.empty() ? "" : " or " + has.substr(0, has.size() - 4)) + ", got " + to_string(protocol) +
+                     ", which the algorithm does not have here");
   }
   if (sends) {
     best.channels_to_peer = channels_to_peer(library, send, best.protocol);

@@ -6,8 +6,9 @@
 // smaller of a GPU's links and its share of the NICs, in the node that has fewest (NCCL takes the least of all ranks'
 // graphs). Of trees over two nodes with different numbers of ranks these NICs carry a message once each way, half of
 // what they do in larger trees; of equal ones that is not counted, since two nodes of eight A100 take rings from 16
-// MiB on (docs/validation.md, Two nodes). The limits of a channel of a tree and of NVLSTree are left out, as they are
-// above that in the systems here.
+// MiB on (docs/validation.md, Two nodes). A choice: NCCL's search counts it as far as its list of speeds goes, 48 GB/s
+// between nodes (src/graph/search.cc), and takes trees with a node of one GPU for 0.85 as fast. The limits of a channel
+// of a tree and of NVLSTree are left out, as they are above that in the systems here.
 #pragma once
 
 #include <cstdint>
