@@ -40,8 +40,10 @@ void check(const ScheduleRequest& request) {
 
 void check_nodes(const ScheduleRequest& request) {
   if (request.ranks_per_node > 0 && request.ranks % request.ranks_per_node == 0) return;
-  throw InputError(fmt::format("hierarchical: expected nodes of as many ranks each, {} in all, got {} a node",
-                               request.ranks, request.ranks_per_node));
+  throw InputError(fmt::format(
+      "hierarchical: expected nodes of as many ranks each, {} in all, got {} (all_reduce.ranks_per_node gives others)",
+      request.ranks,
+      request.ranks_per_node > 0 ? fmt::format("{} a node", request.ranks_per_node) : "nodes that differ in them"));
 }
 
 }  // namespace

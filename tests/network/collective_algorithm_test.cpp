@@ -200,6 +200,8 @@ TEST(CollectiveAlgorithm, RefusesWhatItCannotDo) {
   r = request(Kind::all_reduce, 6, 4);
   r.ranks_per_node = 4;
   refused(Algorithm::hierarchical, r, "6 in all, got 4 a node");
+  r.ranks_per_node = 0;  // 4 and 2
+  refused(Algorithm::hierarchical, r, "6 in all, got nodes that differ in them");
 }
 
 TEST(CollectiveAlgorithm, AShiftGoesAsFarAsItSays) {
