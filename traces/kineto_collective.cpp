@@ -83,15 +83,13 @@ class Collector {
                      message);
   }
 
-  // Peers are numbered within their group (ProcessGroupNCCL::send), whose ranks ascend. Of a group that is not known,
-  // only if it is the world.
+  // Peers are numbered in the run (PyTorch's saveNcclMeta: the group's ranks, by the number in "Rank"). One that its
+  // group has not is none of this run's.
   [[nodiscard]] std::optional<std::int64_t> peer_rank() const {
-    if (!peer_ || *peer_ < 0) return std::nullopt;
-    const auto peer = static_cast<std::size_t>(*peer_);
-    if (!out_.group_ranks.empty())
-      return peer < out_.group_ranks.size() ? std::optional<std::int64_t>(out_.group_ranks[peer]) : std::nullopt;
-    const bool world = out_.group_size == 0 || !file_.world_size || out_.group_size == *file_.world_size;
-    return world && *peer_ < world_size_ ? peer_ : std::nullopt;
+    if (!peer_ || *peer_ < 0 || *peer_ >= world_size_) return std::nullopt;
+    const auto& group = out_.group_ranks;
+    const bool known = group.empty() || std::binary_search(group.begin(), group.end(), *peer_);
+    return known ? peer_ : std::nullopt;
   }
 
   void add_ranks(const std::vector<std::int64_t>& ranks) {

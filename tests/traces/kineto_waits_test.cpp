@@ -40,6 +40,17 @@ TEST(KinetoWaits, JoinsStreamWaitsWithTheirEventRecords) {
   EXPECT_THAT(ops[2].waits, ElementsAre(0));  // not b, which was launched after the record
 }
 
+// As exporters write it that know the record of an event, but not its stream.
+TEST(KinetoWaits, AnEventWithoutItsStreamIsOfTheOneThatItsThreadUsedLast) {
+  const std::vector<TraceOp> ops = ops_of(
+      {launch("10", 1), kernel("a", 7, "20", "10", 1), call("cudaEventRecord", "12", 2),
+       call("cudaStreamWaitEvent", "16", 4), launch("18", 5), kernel("c", 20, "32", "5", 5),
+       kineto_event("cuda_sync", "Stream Wait Event", 20, "16", "1",
+                    R"("stream":20,"wait_on_stream":-1,"wait_on_cuda_event_record_corr_id":2,"correlation":4)")});
+  ASSERT_EQ(ops.size(), 2u);
+  EXPECT_THAT(ops[1].waits, ElementsAre(0));
+}
+
 TEST(KinetoWaits, IgnoresEventsRecordedBeforeTheTrace) {
   const std::vector<TraceOp> ops = ops_of(
       {launch("10", 1), kernel("a", 7, "20", "10", 1), call("cudaStreamWaitEvent", "16", 4), launch("18", 5),

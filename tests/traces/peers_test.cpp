@@ -54,18 +54,19 @@ TEST(Peers, KinetosSendsAndReceivesAreOfTheTwoRanks) {
   EXPECT_EQ(match_collectives(trace).matched.size(), 1u);
 }
 
-// The second of a group is rank 2.
-TEST(Peers, KinetosPeersAreNumberedWithinTheirGroup) {
+// "Dst Rank" is a rank of the run, not a place in the group (PyTorch's saveNcclMeta).
+TEST(Peers, KinetosPeersAreNumberedInTheRun) {
   const TemporaryFolder folder;
-  std::string text = pipeline_rank("send", "Dst Rank", 1, of_rank(0));
+  const std::string text = pipeline_rank("send", "Dst Rank", 2, of_rank(0));
   const auto import_with = [&](const std::string& ranks) {
     std::string other = text;
-    other.replace(other.find("[0, 1, 2]"), 9, ranks);
+    other.replace(other.find("\"[0, 1, 2]\""), 11, ranks);
     other.replace(other.find("Group size\":3"), 13, "Group size\":2");
     return import_kineto({folder.write("0.json", other)}).ranks.at(0).ops.at(0).collective.value();
   };
-  EXPECT_THAT(import_with("[0, 2]").group_ranks, ElementsAre(0u, 2u));
-  EXPECT_EQ(import_with("[0, ...]").kind, CollectiveKind::all_to_all);  // who that is, nothing tells
+  EXPECT_THAT(import_with("\"[0, 2]\"").group_ranks, ElementsAre(0u, 2u));
+  EXPECT_THAT(import_with("\"[0, ..., 2]\"").group_ranks, ElementsAre(0u, 2u));
+  EXPECT_EQ(import_with("\"[0, 1]\"").kind, CollectiveKind::all_to_all);  // who that is, nothing tells
 }
 
 // batch_isend_irecv(): the group's kernel is launched behind its sends and receives, in a range that lasts for longer.
