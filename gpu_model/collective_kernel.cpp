@@ -40,6 +40,7 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .ranks = static_cast<std::uint32_t>(demand.group.size()),
           .root = demand.root,
           .distance = demand.distance,
+          .first = demand.first,
           .channels = choice.channels,
           .channels_to_peer = choice.channels_to_peer,
           .piece_bytes = protocol.piece_bytes,
@@ -240,8 +241,8 @@ CollectivePlan plan_on_endpoint_engine(const CollectiveContext& context, const C
 }  // namespace
 
 Message message_of(const CollectiveDemand& demand) {
-  return {demand.kind,     demand.bytes.count(), demand.type,
-          demand.distance, demand.group.size(),  demand.group.back().value};
+  return {demand.kind,         demand.bytes.count(),     demand.type, demand.distance, demand.first,
+          demand.group.size(), demand.group.back().value};
 }
 
 std::int64_t reported_bytes(const CollectiveDemand& demand) {
