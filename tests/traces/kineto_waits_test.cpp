@@ -106,6 +106,26 @@ TEST(KinetoWaits, InfersWaitsBetweenStreamsThatCompute) {
   EXPECT_THAT(beside[3].waits, IsEmpty());
 }
 
+// A prefetcher: the next batch is copied while a step runs, which waits for it at its end (Stream.wait_stream).
+TEST(KinetoWaits, InfersTheWaitForAPrefetchThatTheThreadHasLongLaunched) {
+  const auto events = [](const std::string& wait, const std::string& next_start) {
+    return std::vector<std::string>{launch("10", 1),     kernel("Memcpy HtoD", 27, "20", "30", 1),
+                                    launch("12", 2),     kernel("forward", 7, "21", "10", 2),
+                                    launch("14", 3),     kernel("backward", 7, "32", "10", 3),
+                                    call(wait, "16", 4), call("cudaStreamWaitEvent", "18", 5),
+                                    launch("20", 6),     kernel("next", 7, next_start, "5", 6),
+                                    call(wait, "22", 7), call("cudaStreamWaitEvent", "24", 8),
+                                    launch("26", 9),     kernel("after", 7, "70", "5", 9)};
+  };
+  const std::vector<TraceOp> ops = ops_of(events("cudaEventRecordWithFlags", "51"));
+  ASSERT_EQ(ops.size(), 5u);
+  EXPECT_THAT(ops[3].waits, ElementsAre(0));
+  EXPECT_THAT(ops[4].waits, IsEmpty());                                               // nothing new was on that stream
+  EXPECT_THAT(ops_of(events("cudaEventRecordWithFlags", "45"))[3].waits, IsEmpty());  // it had not ended
+  EXPECT_THAT(ops_of(events("cudaEventQuery", "51"))[3].waits,
+              IsEmpty());  // of an event recorded long ago, as Work::wait
+}
+
 // All launched by one call, so that no call tells who waits for whom.
 TEST(KinetoWaits, InfersTheWaitsOfCollectivesInACudaGraph) {
   const auto events = [](const std::string& reduced_start, const std::string& after_start) {
