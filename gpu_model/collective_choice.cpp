@@ -100,8 +100,8 @@ CollectiveChoice choose_collective(const CollectiveContext& context, const Colle
 }
 
 Message message_of(const CollectiveDemand& demand) {
-  return {demand.kind,     demand.bytes.count(), demand.type,
-          demand.distance, demand.group.size(),  demand.group.back().value};
+  return {demand.kind,         demand.bytes.count(),     demand.type, demand.distance, demand.first,
+          demand.group.size(), demand.group.back().value};
 }
 
 std::int64_t reported_bytes(const CollectiveDemand& demand) {

@@ -41,6 +41,7 @@ ScheduleRequest request_of(const CollectiveContext& context, const CollectiveDem
           .ranks = static_cast<std::uint32_t>(demand.group.size()),
           .root = demand.root,
           .distance = demand.distance,
+          .first = demand.first,
           .channels = choice.channels,
           .channels_to_peer = choice.channels_to_peer,
           .piece_bytes = protocol.piece_bytes,

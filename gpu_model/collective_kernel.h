@@ -37,8 +37,9 @@ enum class Mover { compute_units, copy_engine, endpoint_engine, near_memory };
 
 // Messages, and as how many bytes, over how many channels, they are cut, so that all ranks have the same share: what
 // the tuner chooses is for what they are.
-using Message =  // bytes of a rank's input, distance, ranks, the last of them
-    std::tuple<CollectiveKind, std::int64_t, DataType, std::uint32_t, std::size_t, std::uint32_t>;
+using Message =  // bytes of a rank's input, distance, first, ranks, the last of them
+    std::tuple<CollectiveKind, std::int64_t, DataType, std::uint32_t, std::optional<std::uint32_t>, std::size_t,
+               std::uint32_t>;
 [[nodiscard]] Message message_of(const CollectiveDemand& demand);
 struct EvenMessage {
   std::int64_t bytes = 0;

@@ -25,6 +25,9 @@ void check(const ScheduleRequest& request) {
     throw InputError(
         fmt::format("{}: expected a distance from 1 to {}, got {}", name, request.ranks - 1, request.distance));
   }
+  if (request.first && *request.first >= request.ranks) {
+    throw InputError(fmt::format("{}: expected a first rank below {}, got {}", name, request.ranks, *request.first));
+  }
   const std::int64_t element = request.element_bytes;
   if (element != 1 && element != 2 && element != 4 && element != 8) {
     throw InputError(fmt::format("{}: expected elements of 1, 2, 4 or 8 B, got {} B", name, element));

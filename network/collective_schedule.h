@@ -150,9 +150,10 @@ struct ScheduleRequest {
   std::int64_t bytes = 0;          // of one rank's input, as CollectiveDemand::bytes; whole elements
   std::int64_t element_bytes = 4;  // 1, 2, 4 or 8: pieces are whole elements
   std::uint32_t ranks = 0;
-  std::uint32_t root = 0;              // broadcast, reduce, gather, scatter; who sends in send_receive
-  std::uint32_t distance = 1;          // shift: as CollectiveDemand::distance, below ranks
-  std::uint32_t channels = 1;          // thread blocks; the schedule says how many it uses
+  std::uint32_t root = 0;                             // broadcast, reduce, gather, scatter; who sends in send_receive
+  std::uint32_t distance = 1;                         // shift: as CollectiveDemand::distance, below ranks
+  std::optional<std::uint32_t> first = std::nullopt;  // shift: as CollectiveDemand::first, below ranks
+  std::uint32_t channels = 1;                         // thread blocks; the schedule says how many it uses
   std::uint32_t channels_to_peer = 1;  // all_to_all, gather, scatter: thread blocks that share what goes to one peer
   std::int64_t piece_bytes = 1 << 20;  // the most that one step carries: a slot of a connection's buffer
   std::uint32_t pieces_per_chunk = 2;  // pieces in which a chunk is passed on (NCCL's slices); a ring needs

@@ -56,7 +56,10 @@ class DirectSchedule : public GeneratedSchedule {
                                                     std::uint32_t group) const override {
     std::vector<std::uint32_t> peers;
     if (group == kReceives) return peers;
-    if (request().kind == CollectiveKind::shift) return {after(rank, request().distance)};
+    if (request().kind == CollectiveKind::shift) {
+      const std::uint32_t to = after(rank, request().distance);
+      return to == request().first ? peers : std::vector<std::uint32_t>{to};
+    }
     if (request().kind == CollectiveKind::send_receive) {
       if (rank == request().root) peers.push_back(after(rank, 1));
       return peers;
@@ -175,7 +178,11 @@ class DirectSchedule : public GeneratedSchedule {
     const Piece at = piece(place, 0);
     ScheduleStep step{.bytes = at.bytes};
     const std::uint32_t distance = request().distance;
-    if (place.sends) return step.read(ScheduleBuffer::input, at.offset).send(after(place.rank, distance));
+    if (place.sends) {
+      const std::uint32_t to = after(place.rank, distance);
+      return to == request().first ? ScheduleStep{} : step.read(ScheduleBuffer::input, at.offset).send(to);
+    }
+    if (place.rank == request().first) return {};
     return step.receive(before(place.rank, distance)).write(ScheduleBuffer::output, at.offset);
   }
 

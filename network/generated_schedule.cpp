@@ -24,6 +24,8 @@ std::int64_t input_bytes_of(const ScheduleRequest& request, std::uint32_t rank) 
     case CollectiveKind::scatter:
     case CollectiveKind::send_receive:
       return rank == request.root ? request.bytes : 0;
+    case CollectiveKind::shift:
+      return (rank + request.distance) % request.ranks == request.first ? 0 : request.bytes;
     default:
       return request.bytes;
   }
@@ -40,6 +42,8 @@ std::int64_t output_bytes_of(const ScheduleRequest& request, std::uint32_t rank)
       return root ? request.bytes : 0;
     case CollectiveKind::send_receive:
       return root ? 0 : request.bytes;
+    case CollectiveKind::shift:
+      return rank == request.first ? 0 : request.bytes;
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::scatter:
       return part_bytes(request, rank);

@@ -160,6 +160,9 @@ struct CollectiveDemand {
   GpuGroup group;
   std::uint32_t root = 0;      // place in the group, of collectives that have one; who sends in send_receive
   std::uint32_t distance = 1;  // of a shift: so many places on in the group is who gets it
+  // Of a shift that does not go round, as between the stages of a pipeline: the place of who gets nothing. Who would
+  // send to it sends nothing.
+  std::optional<std::uint32_t> first = std::nullopt;
   std::uint32_t sequence = 0;
   std::uint64_t send_address = 0;
   std::uint64_t receive_address = 0;  // equal to send_address: in place

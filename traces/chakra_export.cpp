@@ -195,6 +195,8 @@ class RankWriter {
     text("algorithm", op.collective->algorithm);
     text("protocol", op.collective->protocol);
     if (op.collective->channels != 0) a.set("channels", std::int64_t{op.collective->channels});
+    if (op.collective->distance != 1) a.set("distance", std::int64_t{op.collective->distance});
+    if (op.collective->first) a.set("first", std::int64_t{*op.collective->first});
   }
 
   const Trace& trace_;

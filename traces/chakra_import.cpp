@@ -230,6 +230,8 @@ class RankBuilder {
     c.group_ranks = {std::min(rank_.rank, static_cast<std::uint32_t>(peer)),
                      std::max(rank_.rank, static_cast<std::uint32_t>(peer))};
     c.group_size = 2;
+    const bool sends = n.type == ChakraType::send;
+    c.first = (rank_.rank < static_cast<std::uint32_t>(peer)) == sends ? 0 : 1;
   }
 
   const ChakraFile& file_;

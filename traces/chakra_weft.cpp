@@ -156,6 +156,8 @@ class RankReader {
     c.algorithm = a.text("algorithm");
     c.protocol = a.text("protocol");
     c.channels = u32(a.integer("channels", 0), "channels");
+    c.distance = u32(a.integer("distance", 1), "distance");
+    if (a.find<std::int64_t>("first") != nullptr) c.first = u32(a.integer("first", 0), "first");
     return c;
   }
 

@@ -110,9 +110,12 @@ std::vector<std::optional<Time>> clocks(std::vector<Meeting>& list, std::size_t 
 
 }  // namespace
 
+bool can_shift(const TraceRank& rank, std::int64_t ns) {
+  return ns <= (std::numeric_limits<std::int64_t>::max() - latest(rank).count()) / kFsPerNs;
+}
+
 void shift_times(TraceRank& rank, std::int64_t ns, const std::string& file) {
-  const std::int64_t most = (std::numeric_limits<std::int64_t>::max() - latest(rank).count()) / kFsPerNs;
-  if (ns > most)
+  if (!can_shift(rank, ns))
     throw InputError(file, "",
                      "expected ranks that lie within 2.5 hours, got one that begins " +
                          std::to_string(ns / 1'000'000'000) + " s after the first");
@@ -135,7 +138,13 @@ ClockAlignment align_clocks(Trace& trace, std::vector<std::string>& notes, Time 
     alignment.most = std::max(alignment.most, by < Time() ? Time() - by : by);
     first = std::min(first, earliest(trace.ranks[r]) - by);
   }
-  alignment.moved = alignment.most >= tolerance;
+  const bool fits = std::ranges::all_of(trace.ranks, [&](const TraceRank& rank) {
+    const auto r = static_cast<std::size_t>(&rank - trace.ranks.data());
+    std::int64_t by = 0, end = 0;
+    return !__builtin_add_overflow(alignment.earlier[r].count(), first.count(), &by) &&
+           !__builtin_sub_overflow(latest(rank).count(), by, &end);
+  });
+  alignment.moved = fits && alignment.most >= tolerance;
   if (!alignment.moved) return alignment;
   for (std::size_t r = 0; r < trace.ranks.size(); ++r) {
     trace.ranks[r].clock_moved = Time() - alignment.earlier[r];

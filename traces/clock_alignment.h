@@ -10,6 +10,8 @@
 
 namespace weft {
 
+// Whether the rank's times can be told `ns` later: within 2.5 hours.
+[[nodiscard]] bool can_shift(const TraceRank& rank, std::int64_t ns);
 // All times of the rank `ns` later. Throws InputError, naming `file`, where that is beyond 2.5 hours.
 void shift_times(TraceRank& rank, std::int64_t ns, const std::string& file);
 
@@ -22,7 +24,7 @@ struct ClockAlignment {
 // Moves each rank by a constant, so that its collectives end, in the median, with those of the ranks it meets in them.
 // Ranks that never meet are joined by those between them. A clock's drift within the recording is left. The trace then
 // begins at 0, and `notes` and TraceRank::clock_moved say how far ranks moved. Nothing moves where no rank would by
-// `tolerance`.
+// `tolerance`, or one would beyond 2.5 hours.
 ClockAlignment align_clocks(Trace& trace, std::vector<std::string>& notes, Time tolerance = Time());
 
 }  // namespace weft

@@ -19,8 +19,6 @@ namespace {
 
 namespace dom = simdjson::dom;
 
-constexpr std::int64_t kMostRanks = 1 << 16;  // of a group that is told by its first rank and stride
-
 using List = std::vector<dom::element>;
 
 std::string_view text(dom::element e) {
@@ -190,11 +188,7 @@ class NodeReader {
     const auto size = attributes.integer("pg_size");
     if (size && *size > 0 && *size <= kMaxWorld) c.group_size = size;
     const auto first = attributes.integer("global_rank_start"), stride = attributes.integer("global_rank_stride");
-    if (c.group_size && *size <= kMostRanks && first && stride && *first >= 0 && *first<kMaxWorld&& * stride> 0 &&
-        *stride < kMaxWorld / *size) {
-      c.group_ranks.emplace();
-      for (std::int64_t i = 0; i < *size; ++i) c.group_ranks->push_back(*first + i * *stride);
-    }
+    if (c.group_size && first && stride) c.group_ranks = spaced_ranks(*first, *stride, *size);
     node.collective = &trace_.collectives.emplace_back(std::move(c));
   }
 

@@ -31,21 +31,16 @@ class Collector {
     }
     if (out_.group_ranks.empty() && source.group_ranks) add_ranks(*source.group_ranks);
     if (out_.group_name.empty()) out_.group_name = source.group_name;
-    if (!peer_) peer_ = source.peer;
+    if (ends_.empty() && source.peer) ends_ = {&source};
   }
-  // One kernel for all of them: of one pair of ranks, or a part of an exchange among the group.
+  // One kernel for all of them.
   void add(const PeerBatch& batch) {
     KinetoCollective all = *batch.members.front();
-    std::int64_t sent = 0, received = 0;
-    bool known = true;
-    for (const KinetoCollective* member : batch.members) {
-      std::int64_t& sum = member->name == "send" ? sent : received;
-      known =
-          known && member->elements && *member->elements >= 0 && !__builtin_add_overflow(sum, *member->elements, &sum);
-      if (member->peer != all.peer) all.peer.reset();
-    }
-    all.elements = known ? std::optional(sent > 0 ? sent : received) : std::nullopt;
+    std::vector<PeerTransfer> transfers;
+    for (const KinetoCollective* end : batch.members) transfers.push_back({end->name != "recv", 0, end->elements});
+    all.elements = exchanged_elements(transfers);
     add(all);
+    ends_ = batch.members;
   }
   // What an operator gets that gives no number of elements.
   void add_input(const OperatorInputs& inputs) {
@@ -63,18 +58,14 @@ class Collector {
     if (!out_.type) out_.type = type;
   }
 
-  TraceCollective finish() {
+  KinetoExchange finish() {
     // A kernel whose name does not tell, launched outside of the recording.
     out_.kind = kind_.value_or(CollectiveKind::all_reduce);
-    if (const auto peer = peer_rank(); peer && file_.rank && *file_.rank != *peer) {
-      // A send to, or a receive from, one other rank.
-      out_.kind = CollectiveKind::send_receive;
-      out_.group_ranks = {static_cast<std::uint32_t>(std::min(*file_.rank, *peer)),
-                          static_cast<std::uint32_t>(std::max(*file_.rank, *peer))};
-      out_.group_size = 2;
-    }
     if (out_.group_size == 0) out_.group_size = static_cast<std::uint32_t>(out_.group_ranks.size());
-    return std::move(out_);
+    if (out_.kind == CollectiveKind::all_to_all && file_.rank) find_transfers(*file_.rank);
+    tell_exchange(static_cast<std::uint32_t>(file_.rank.value_or(0)),
+                  static_cast<std::uint32_t>(file_.world_size.value_or(0)), transfers_, out_);
+    return {std::move(out_), std::move(transfers_)};
   }
 
  private:
@@ -83,15 +74,20 @@ class Collector {
                      message);
   }
 
-  // Peers are numbered within their group (ProcessGroupNCCL::send), whose ranks ascend. Of a group that is not known,
-  // only if it is the world.
-  [[nodiscard]] std::optional<std::int64_t> peer_rank() const {
-    if (!peer_ || *peer_ < 0) return std::nullopt;
-    const auto peer = static_cast<std::size_t>(*peer_);
-    if (!out_.group_ranks.empty())
-      return peer < out_.group_ranks.size() ? std::optional<std::int64_t>(out_.group_ranks[peer]) : std::nullopt;
-    const bool world = out_.group_size == 0 || !file_.world_size || out_.group_size == *file_.world_size;
-    return world && *peer_ < world_size_ ? peer_ : std::nullopt;
+  // Of a kernel of sends and receives, if all their ends are known. Peers are numbered in the run (PyTorch's
+  // saveNcclMeta: the group's ranks, by the number in "Rank"). One that its group has not is none of this run's.
+  void find_transfers(std::int64_t own) {
+    const auto& group = out_.group_ranks;
+    for (const KinetoCollective* end : ends_) {
+      const std::int64_t peer = end->peer.value_or(-1);
+      if (peer < 0 || peer >= world_size_ || peer == own ||
+          (!group.empty() && !std::binary_search(group.begin(), group.end(), peer))) {
+        transfers_.clear();
+        return;
+      }
+      transfers_.push_back({end->name != "recv", static_cast<std::uint32_t>(peer), end->elements});
+    }
+    if (transfers_.size() == 1) transfers_.front().elements = out_.elements;  // which others may tell, too
   }
 
   void add_ranks(const std::vector<std::int64_t>& ranks) {
@@ -109,12 +105,13 @@ class Collector {
   std::int64_t world_size_;
   TraceCollective out_;
   std::optional<CollectiveKind> kind_;
-  std::optional<std::int64_t> peer_;
+  std::vector<const KinetoCollective*> ends_;  // sends and receives, each with its other end
+  std::vector<PeerTransfer> transfers_;
 };
 
 }  // namespace
 
-TraceCollective kineto_collective(const KinetoFile& file, const KinetoEvent& kernel, const HostContext* context) {
+KinetoExchange kineto_collective(const KinetoFile& file, const KinetoEvent& kernel, const HostContext* context) {
   Collector collector(file, kernel);
   if (kernel.collective) collector.add(*kernel.collective);
   if (context && context->parameters) collector.add(*context->parameters);

@@ -11,6 +11,7 @@
 #include "traces/json_stream.h"
 #include "traces/kineto_json.h"
 #include "traces/kineto_names.h"
+#include "traces/kineto_others.h"
 #include "traces/kineto_time.h"
 
 namespace weft {
@@ -20,6 +21,7 @@ namespace od = simdjson::ondemand;
 using kineto_json::collective_of;
 using kineto_json::correlation;
 using kineto_json::integer;
+using kineto_json::launch_shape;
 using kineto_json::operator_inputs;
 using kineto_json::raw_list;
 using kineto_json::record_function;
@@ -124,10 +126,10 @@ class KinetoReader {
     if (o["ph"].get_string().get(ph) != simdjson::SUCCESS) return;
     if (ph == "M") read_thread_name(o);
     if (ph != "X") return;
-    if (o["cat"].get_string().get(cat) != simdjson::SUCCESS) return;
-    if (o["name"].get_string().get(name) != simdjson::SUCCESS) return;
-    const std::optional<KinetoCategory> category = kineto_category(cat, name);
-    if (!category) return;
+    const bool known =
+        o["cat"].get_string().get(cat) == simdjson::SUCCESS && o["name"].get_string().get(name) == simdjson::SUCCESS;
+    const std::optional<KinetoCategory> category = known ? kineto_category(cat, name) : std::nullopt;
+    if (!category) return others_.add(cat);
     KinetoEvent event;
     event.category = *category;
     event.name = event_name_ = file_.texts(name);
@@ -231,30 +233,9 @@ class KinetoReader {
     if (event.bytes < 0) fail("expected at least 0 bytes, got " + std::to_string(event.bytes));
   }
 
-  std::uint32_t bounded(std::int64_t value, const char* what) const {
-    if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
-      fail(fmt::format("expected {} from 0 to 2^31 - 1, got {}", what, value));
-    return static_cast<std::uint32_t>(value);
-  }
-
-  bool read_triple(od::object& args, std::string_view key, std::array<std::uint32_t, 3>& out) const {
-    od::array list;
-    if (args[key].get_array().get(list) != simdjson::SUCCESS) return false;
-    std::size_t index = 0;
-    for (auto entry : list) {
-      if (index == 3) fail(fmt::format("expected three numbers in \"{}\", got more", key));
-      out[index++] = bounded(entry.get_int64(), "a dimension");
-    }
-    return index == 3;
-  }
-
   void read_shape(od::object& args, KinetoEvent& event) {
-    LaunchShape shape;
-    if (!read_triple(args, "grid", shape.grid) || !read_triple(args, "block", shape.block)) return;
-    shape.registers_per_thread = bounded(integer(args, "registers per thread").value_or(0), "registers");
-    shape.shared_memory_bytes = bounded(integer(args, "shared memory").value_or(0), "shared memory");
-    if (LaunchShape cluster; read_triple(args, "cluster", cluster.grid)) shape.set_cluster(cluster.grid);
-    event.shape = &file_.shapes.emplace_back(shape);
+    const auto shape = launch_shape(args, [&](const std::string& message) { fail(message); });
+    if (shape) event.shape = &file_.shapes.emplace_back(*shape);
   }
 
   void read_collective(od::object& args, KinetoEvent& event) {
@@ -273,8 +254,7 @@ class KinetoReader {
                          "expected a time within 2^63 ns, got a later one");
     }
     if (!gpu)
-      fail("expected GPU operations (\"cat\": \"kernel\"), got " + std::to_string(events_seen_) +
-           " events and none of them: was the profile taken with ProfilerActivity.CUDA?");
+      fail("expected GPU operations (\"cat\": \"kernel\"), got " + others_.words(events_seen_, !file_.events.empty()));
     // Starts and durations in whole microseconds are both cut off, so an end may be wrong by two.
     file_.clock_tolerance = fractions_ ? 100 : 2000;
   }
@@ -289,6 +269,7 @@ class KinetoReader {
   std::string key_;
   std::int64_t base_ = 0;
   std::size_t events_seen_ = 0;
+  OtherEvents others_;
   bool fractions_ = false;
 };
 

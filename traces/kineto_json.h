@@ -1,8 +1,10 @@
 // Fields of Kineto's events as simdjson reads them; for kineto_events.cpp only.
 #pragma once
 
+#include <fmt/format.h>
 #include <simdjson.h>
 
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <limits>
@@ -105,6 +107,18 @@ inline std::int64_t count_elements(simdjson::dom::array dims) {
   return total;
 }
 
+// "Process Group Ranks", text or a list. Lists of more than 30 are abridged; where those are evenly spaced, "Global
+// rank start" and "Global rank stride" tell the same (PyTorch's saveNcclMeta; a stride of 0 or -1: they are not).
+inline std::optional<std::vector<std::int64_t>> group_ranks(simdjson::ondemand::object& args,
+                                                            std::optional<std::int64_t> size) {
+  const std::string_view list = raw_list(args, "Process Group Ranks");
+  if (auto ranks = rank_list(list.empty() ? text(args, "Process Group Ranks") : list)) return ranks;
+  const std::optional<std::int64_t> first = integer(args, "Global rank start");
+  const std::optional<std::int64_t> stride = integer(args, "Global rank stride");
+  if (!size || !first || !stride) return std::nullopt;
+  return spaced_ranks(*first, *stride, *size);
+}
+
 // `of_inputs`: where no number of elements stands, those of the inputs.
 inline KinetoCollective collective_of(simdjson::ondemand::object& args, bool of_inputs) {
   KinetoCollective c;
@@ -112,7 +126,7 @@ inline KinetoCollective collective_of(simdjson::ondemand::object& args, bool of_
   c.elements = integer(args, "In msg nelems");
   c.type = text(args, "dtype");
   c.group_size = integer(args, "Group size");
-  c.group_ranks = rank_list(text(args, "Process Group Ranks"));
+  c.group_ranks = group_ranks(args, c.group_size);
   c.group_name = text(args, "Process Group Name");
   c.peer = integer(args, "Dst Rank");
   if (!c.peer) c.peer = integer(args, "Src Rank");
@@ -133,6 +147,42 @@ inline KinetoCollective collective_of(simdjson::ondemand::object& args, bool of_
     }
   }
   return c;
+}
+
+template <class Fail>
+std::uint32_t bounded(std::int64_t value, const char* what, const Fail& fail) {
+  if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
+    fail(fmt::format("expected {} from 0 to 2^31 - 1, got {}", what, value));
+  return static_cast<std::uint32_t>(value);
+}
+
+// Three whole numbers, as of a grid; false where there are none. `fail` throws.
+template <class Fail>
+bool triple(simdjson::ondemand::object& args, std::string_view key, std::array<std::uint32_t, 3>& out,
+            const Fail& fail) {
+  simdjson::ondemand::array list;
+  if (args[key].get_array().get(list) != simdjson::SUCCESS) return false;
+  std::size_t index = 0;
+  for (auto entry : list) {
+    if (index == 3) fail(fmt::format("expected three numbers in \"{}\", got more", key));
+    std::int64_t value = 0;
+    const std::string_view got = entry.raw_json_token();
+    if (entry.get_int64().get(value) != simdjson::SUCCESS)
+      fail(fmt::format("expected whole numbers in \"{}\", got {}", key, got));
+    out[index++] = bounded(value, "a dimension", fail);
+  }
+  return index == 3;
+}
+
+// Of a kernel, or of a call that launches one. None where there is no grid or no block.
+template <class Fail>
+std::optional<LaunchShape> launch_shape(simdjson::ondemand::object& args, const Fail& fail) {
+  LaunchShape shape;
+  if (!triple(args, "grid", shape.grid, fail) || !triple(args, "block", shape.block, fail)) return std::nullopt;
+  shape.registers_per_thread = bounded(integer(args, "registers per thread").value_or(0), "registers", fail);
+  shape.shared_memory_bytes = bounded(integer(args, "shared memory").value_or(0), "shared memory", fail);
+  if (LaunchShape cluster; triple(args, "cluster", cluster.grid, fail)) shape.set_cluster(cluster.grid);
+  return shape;
 }
 
 inline bool read_size(simdjson::dom::element e, OperatorInput& input) {

@@ -158,6 +158,15 @@ std::optional<std::vector<std::int64_t>> rank_list(std::string_view text) {
   return ranks;
 }
 
+std::optional<std::vector<std::int64_t>> spaced_ranks(std::int64_t first, std::int64_t stride, std::int64_t size) {
+  constexpr std::int64_t kMost = 1 << 16;  // a choice: no published job has more ranks in a group
+  if (size < 1 || size > kMost || first < 0 || first >= kMaxWorld || stride < 1 || stride >= kMaxWorld / size)
+    return std::nullopt;
+  std::vector<std::int64_t> ranks;
+  for (std::int64_t i = 0; i < size; ++i) ranks.push_back(first + i * stride);
+  return ranks;
+}
+
 std::string copy_direction(std::string_view name, std::string_view kind) {
   for (const std::string_view direction : {"DtoD", "HtoD", "DtoH", "PtoP", "HtoH"})
     if (kind == direction || has(name, direction)) return std::string(direction);

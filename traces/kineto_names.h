@@ -46,6 +46,10 @@ inline constexpr std::string_view kAutogradNode = "autograd::engine::evaluate_fu
 // "[0, 1]" -> {0, 1}; nullopt when abridged ("...") or not a list.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> rank_list(std::string_view text);
 
+// `size` of them from `first` on; nullopt when there are none such, or more than a profile can mean.
+[[nodiscard]] std::optional<std::vector<std::int64_t>> spaced_ranks(std::int64_t first, std::int64_t stride,
+                                                                    std::int64_t size);
+
 // "Memcpy DtoD (Device -> Device)" -> "DtoD"; empty when unknown.
 [[nodiscard]] std::string copy_direction(std::string_view name, std::string_view kind);
 
@@ -65,10 +69,6 @@ enum class HostCall {
 
 // Which phase an annotation's name tells: "forward", "loss.backward", "Optimizer.step#AdamW.step".
 [[nodiscard]] std::optional<TrainingPhase> named_phase(std::string_view name);
-
-// PyTorch calls the threads of its autograd engine "pt_autograd_0" and so on; profiles write "thread 12
-// (pt_autograd_0)".
-[[nodiscard]] bool is_autograd_thread(std::string_view name);
 
 [[nodiscard]] std::string lower(std::string_view text);
 

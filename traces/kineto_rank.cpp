@@ -40,9 +40,13 @@ class RankBuilder {
     drop_empty_host_waits();
     make_iterations(rank);
     rank.ops.reserve(ops_.size());
-    for (const KinetoOp& op : ops_) rank.ops.push_back(trace_op(op, rank));
+    for (const KinetoOp& op : ops_) {
+      number_ = static_cast<std::uint32_t>(rank.ops.size());
+      rank.ops.push_back(trace_op(op));
+    }
     return rank;
   }
+  [[nodiscard]] std::vector<PeerKernel> exchanges() && { return std::move(exchanges_); }
 
  private:
   Time time(std::int64_t ns) const {
@@ -166,7 +170,7 @@ class RankBuilder {
       if (const auto step = step_of(ops_[i])) iteration_of_[i] = numbers[*step];
   }
 
-  TraceOp trace_op(const KinetoOp& op, const TraceRank& rank) {
+  TraceOp trace_op(const KinetoOp& op) {
     TraceOp out;
     const HostContext* context = op.call ? &host_.context(op.call) : nullptr;
     if (context) {
@@ -174,7 +178,7 @@ class RankBuilder {
       out.layer = context->layer;
       out.phase = context->phase;
     }
-    out.iteration = iteration_of_[rank.ops.size()];
+    out.iteration = iteration_of_[number_];
     out.issued = time(op.issued);
     if (op.call && op.gpu) out.issue_duration = time(op.call->end()) - time(op.call->start);
     out.start = time(op.start);
@@ -208,8 +212,14 @@ class RankBuilder {
         out.kind = op.collective ? TraceOpKind::collective : TraceOpKind::kernel;
         out.shape = shape(op);
         if (context && context->sized && !op.collective) out.launched_by = operator_call(*context->sized);
-        if (op.collective) out.collective = kineto_collective(file_, *op.gpu, context);
+        if (op.collective) add_collective(*op.gpu, context, out);
     }
+  }
+
+  void add_collective(const KinetoEvent& kernel, const HostContext* context, TraceOp& out) {
+    KinetoExchange found = kineto_collective(file_, kernel, context);
+    out.collective = std::move(found.collective);
+    if (!found.transfers.empty()) exchanges_.push_back({number_, std::move(found.transfers)});
   }
 
   // One for all calls with the same inputs.
@@ -239,12 +249,18 @@ class RankBuilder {
   std::map<std::pair<std::string_view, const OperatorInputs*>, std::shared_ptr<const OperatorCall>> operator_calls_;
   std::set<std::size_t> left_over_;  // event numbers
   std::vector<std::optional<std::uint32_t>> iteration_of_;
+  std::uint32_t number_ = 0;  // of the operation at hand, in the rank
+  std::vector<PeerKernel> exchanges_;
 };
 
 }  // namespace
 
-TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device, const ExecutionJoin* execution) {
-  return RankBuilder(file, device, execution).build(rank);
+TraceRank kineto_rank(const KinetoFile& file, std::uint32_t rank, std::int64_t device, const ExecutionJoin* execution,
+                      std::vector<PeerKernel>* exchanges) {
+  RankBuilder builder(file, device, execution);
+  TraceRank built = builder.build(rank);
+  if (exchanges != nullptr) *exchanges = std::move(builder).exchanges();
+  return built;
 }
 
 std::int64_t earliest_time(const KinetoFile& file) {

@@ -9,6 +9,7 @@
 #include "sim/error.h"
 #include "traces/clock_alignment.h"
 #include "traces/kineto_rank.h"
+#include "traces/same_run.h"
 
 namespace weft {
 namespace {
@@ -39,8 +40,8 @@ void KinetoRun::add(const KinetoFile& file, bool alone, const ExecutionJoin* exe
         throw InputError(file.name, "/distributedInfo/rank",
                          "expected each rank once, got rank " + std::to_string(rank) + " as in " + other.file);
     seen_world_ = std::max(seen_world_, rank + 1);
-    parts_.push_back(
-        {file.name, earliest_time(file), kineto_rank(file, static_cast<std::uint32_t>(rank), device, execution)});
+    Part& part = parts_.emplace_back(Part{file.name, earliest_time(file), {}, {}});
+    part.rank = kineto_rank(file, static_cast<std::uint32_t>(rank), device, execution, &part.exchanges);
   }
 }
 
@@ -51,14 +52,30 @@ Trace KinetoRun::finish(std::string source) {
   const std::string first = parts_.front().file;
   std::int64_t origin = std::numeric_limits<std::int64_t>::max();
   for (const Part& part : parts_) origin = std::min(origin, part.origin);
+  std::sort(parts_.begin(), parts_.end(), [](const Part& a, const Part& b) { return a.rank.rank < b.rank.rank; });
+  std::vector<std::vector<PeerKernel>> exchanges;
+  // Clocks that tell other times, as of hosts that count from when they started, say nothing: each rank is from its own
+  // beginning, until its collectives tell.
+  const auto apart =
+      std::ranges::find_if(parts_, [&](const Part& part) { return !can_shift(part.rank, part.origin - origin); });
+  const std::string late_file = apart == parts_.end() ? "" : apart->file;
+  const std::int64_t late_s = apart == parts_.end() ? 0 : (apart->origin - origin) / 1'000'000'000;
   for (Part& part : parts_) {
-    shift_times(part.rank, part.origin - origin, part.file);
+    if (late_file.empty()) shift_times(part.rank, part.origin - origin, part.file);
     trace.ranks.push_back(std::move(part.rank));
+    exchanges.push_back(std::move(part.exchanges));
   }
-  std::sort(trace.ranks.begin(), trace.ranks.end(),
-            [](const TraceRank& a, const TraceRank& b) { return a.rank < b.rank; });
+  join_exchanges(exchanges, trace);
   validate(trace, first);
-  align_clocks(trace, notes_, kSameClock);
+  align_clocks(trace, notes_, late_file.empty() ? kSameClock : Time());
+  if (late_file.empty()) return trace;
+  if (const std::string against = against_one_run(trace, kSameClock); !against.empty())
+    throw InputError(
+        late_file, "",
+        fmt::format("expected ranks of one run, that lie within 2.5 hours or have two collectives and more "
+                    "that end within {:.0f} us of each other, got one that begins {} s after the first, and {}",
+                    to_microseconds(kSameClock), late_s, against));
+  notes_.push_back(fmt::format("clocks of ranks were up to {} s apart: joined by their collectives alone", late_s));
   return trace;
 }
 

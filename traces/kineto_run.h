@@ -7,6 +7,7 @@
 
 #include "traces/execution_join.h"
 #include "traces/kineto_events.h"
+#include "traces/peer_transfers.h"
 #include "traces/trace.h"
 
 namespace weft {
@@ -19,7 +20,7 @@ class KinetoRun {
   // `alone`: the run has no other profile. `execution`: what the file was joined with. Throws InputError: a rank twice,
   // several GPUs in a profile of several, worlds that differ.
   void add(const KinetoFile& file, bool alone, const ExecutionJoin* execution = nullptr);
-  // Throws InputError: ranks more than 2.5 hours apart, what validate() refuses.
+  // Throws InputError: ranks more than 2.5 hours apart that no collectives join, what validate() refuses.
   [[nodiscard]] Trace finish(std::string source);
 
  private:
@@ -28,6 +29,7 @@ class KinetoRun {
     std::string file;
     std::int64_t origin;  // ns: its earliest time
     TraceRank rank;
+    std::vector<PeerKernel> exchanges;
   };
 
   void see_world(const KinetoFile& file);

@@ -38,8 +38,11 @@ class StreamWaits {
       explained.clear();
     };
     auto step = host_.iterations().begin();
+    std::map<std::int64_t, HostCall> call_before;  // by thread
     for (const KinetoEvent* call : host_.calls()) {
-      if (host_call(call->name) != HostCall::stream_wait_event) continue;
+      const HostCall what = host_call(call->name);
+      const bool of_a_stream = std::exchange(call_before[call->thread], what) == HostCall::event_record;
+      if (what != HostCall::stream_wait_event) continue;
       for (; step != host_.iterations().end() && step->start <= call->start; ++step) {
         wait_for_what_is_left();
         // What nothing waited for in a whole step, nothing does.
@@ -51,7 +54,11 @@ class StreamWaits {
       const auto waiter = issued_behind(*call);
       if (!waiter) continue;
       StreamWait wait{call, std::exchange(before[call->thread], call), *waiter, other_stream(*waiter, *call)};
-      if (wait.other) add(*waiter, *wait.other);
+      if (wait.other) {
+        add(*waiter, *wait.other);
+        waited_of_side_[{ops_[*waiter].gpu->stream, ops_[*wait.other].gpu->stream}] = *wait.other;
+      }
+      if (!wait.other && of_a_stream) wait_for_side_stream(*waiter, *call);
       if (wait_for_collective(wait) || !wait.other) continue;
       wait.other.reset();
       explained.push_back(wait);
@@ -107,6 +114,24 @@ class StreamWaits {
     if (!before || ops_[*before].gpu->stream == ops_[waiter].gpu->stream || !ended(*before, waiter))
       return std::nullopt;
     return before;
+  }
+
+  // Of a stream as a whole (Stream::wait_stream records an event there and waits for it at once, which Work::wait does
+  // not), where the thread had gone on with the waiter's own stream since: as of a prefetcher's copies, which a step
+  // waits for only when the next one begins. Of several streams the one that it used last, and what it had no wait for.
+  void wait_for_side_stream(std::uint32_t waiter, const KinetoEvent& call) {
+    if (host_.synchronization(call.correlation) != nullptr) return;
+    const std::int64_t own = ops_[waiter].gpu->stream;
+    std::optional<std::uint32_t> latest;
+    for (const auto& [stream, first] : launches_.first_use(call.thread)) {
+      const auto last = launches_.last_before(launches_.stream(stream), call.start);
+      if (stream == own || !last || ops_[*last].call == nullptr || ops_[*last].call->thread != call.thread) continue;
+      const auto known = waited_of_side_.find({own, stream});
+      if ((known == waited_of_side_.end() || known->second < *last) && (!latest || *latest < *last)) latest = last;
+    }
+    if (!latest || !ended(*latest, waiter)) return;
+    add(waiter, *latest);
+    waited_of_side_[{own, ops_[*latest].gpu->stream}] = *latest;
   }
 
   [[nodiscard]] bool ended(std::uint32_t waited, std::uint32_t waiter) const {
@@ -168,7 +193,8 @@ class StreamWaits {
   const KinetoLaunches& launches_;
   std::int64_t tolerance_;
   std::vector<KinetoOp>& ops_;
-  Indices unwaited_;  // collectives, by issue
+  std::map<std::pair<std::int64_t, std::int64_t>, std::uint32_t> waited_of_side_;  // by who waits and for which stream
+  Indices unwaited_;                                                               // collectives, by issue
   std::int64_t step_start_ = kEver;
   std::map<std::pair<std::int64_t, std::string_view>, std::uint32_t> waited_for_;  // the latest, by like()
 };

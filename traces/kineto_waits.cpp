@@ -37,13 +37,19 @@ class Waits {
     if (waited < waiter) ops_[waiter].waits.push_back(waited);
   }
 
+  // What an event was recorded behind. Where its stream is not told (-1), it is the one that the thread used last.
+  [[nodiscard]] std::optional<std::uint32_t> recorded_behind(const KinetoEvent& sync, const KinetoEvent& record) const {
+    return launches_.last_before(
+        sync.waited_stream >= 0 ? launches_.stream(sync.waited_stream) : launches_.thread(record.thread), record.start);
+  }
+
   void recorded_stream_waits() {
     for (const KinetoEvent* call : host_.calls()) {
       if (host_call(call->name) != HostCall::stream_wait_event) continue;
       const KinetoEvent* sync = host_.synchronization(call->correlation);
       const KinetoEvent* record = sync ? host_.call(sync->waited_record) : nullptr;
       if (!record || sync->stream < 0) continue;
-      const auto waited = launches_.last_before(launches_.stream(sync->waited_stream), record->start);
+      const auto waited = recorded_behind(*sync, *record);
       const auto waiter = launches_.first_after(launches_.stream(sync->stream), call->start);
       if (waited && waiter) add(*waiter, *waited);
     }
@@ -111,9 +117,7 @@ class Waits {
         if (sync && sync->waited_record >= 0) {
           const KinetoEvent* record = host_.call(sync->waited_record);
           if (!record) return;
-          if (const auto last = launches_.last_before(launches_.stream(sync->waited_stream), record->start);
-              last && ended(*last))
-            add(index, *last);
+          if (const auto last = recorded_behind(*sync, *record); last && ended(*last)) add(index, *last);
           return;
         }
         wait_for_latest_end(index);

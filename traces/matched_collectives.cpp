@@ -10,14 +10,16 @@
 namespace weft {
 namespace {
 
-// A group in an iteration, or where none was recorded the kind.
-using GroupKey = std::tuple<std::string, std::string, std::vector<std::uint32_t>, std::optional<CollectiveKind>>;
+// A group in an iteration, or where none was recorded the kind; of a send_receive also who sends.
+using GroupKey = std::tuple<std::string, std::string, std::vector<std::uint32_t>, std::optional<CollectiveKind>,
+                            std::optional<std::uint32_t>>;
 
 GroupKey group_of(const TraceRank& rank, const TraceOp& op) {
   const TraceCollective& c = *op.collective;
   const bool known = !c.group_name.empty() || !c.group_ranks.empty();
   return {op.iteration ? rank.iterations[*op.iteration].name : "", c.group_name, c.group_ranks,
-          known ? std::nullopt : std::optional(c.kind)};
+          known ? std::nullopt : std::optional(c.kind),
+          c.kind == CollectiveKind::send_receive ? c.first : std::nullopt};
 }
 
 class Matcher {

@@ -27,6 +27,9 @@ class Mender {
       } else if (is_digit(c) || c == '-') {
         mend_number();
       } else {
+        if ((c == ',' || c == '}') && out_.find_last_not_of(" \t\r\n") != std::string::npos &&
+            out_[out_.find_last_not_of(" \t\r\n")] == ':')
+          out_ += "null";
         if (c == '{' || c == '[') open_ += c;
         if ((c == '}' || c == ']') && !open_.empty()) open_.pop_back();
         take();

@@ -205,7 +205,9 @@ class GraphBuilder {
                        .group_size = c.group_size,
                        .group_ranks = c.group_ranks,
                        .communicator = c.group_name,
-                       .channels = channels};
+                       .channels = channels,
+                       .distance = c.distance,
+                       .first = c.first};
   }
 
   const Trace& trace_;

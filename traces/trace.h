@@ -25,6 +25,9 @@ struct TraceCollective {
   std::uint32_t group_size = 0;
   std::vector<std::uint32_t> group_ranks;
   std::string group_name;
+  std::uint32_t distance = 1;  // of a shift: so many places on in the group is who gets it
+  // The place in the group of who sends, of a send_receive; of a shift that does not go round, of who gets nothing.
+  std::optional<std::uint32_t> first{};
   // How the library did it, where it was asked (weft capture); else empty and 0.
   std::string algorithm{};  // as NCCL names it: "RING", "NVLS"
   std::string protocol{};   // "SIMPLE"

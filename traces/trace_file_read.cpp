@@ -210,25 +210,27 @@ class TraceReader : private TraceJson {
     for (const element row : rows) {
       const std::string here = place + "/" + std::to_string(index++);
       const array values = as_list(row, here);
-      if (values.size() != 7 && values.size() != 10)
-        fail(here, "expected 7 or 10 values, got " + std::to_string(values.size()));
+      if (values.size() != 7 && values.size() != 10 && values.size() != 12)
+        fail(here, "expected 7, 10 or 12 values, got " + std::to_string(values.size()));
       const auto at = [&](std::size_t i) { return values.at(i).value(); };
+      const auto id_at = [&](std::size_t i) {
+        return static_cast<std::uint32_t>(as_integer(at(i), here + "/" + std::to_string(i), 0, kMaxId));
+      };
       TraceOp& op = op_at(ops, at(0), here + "/0");
       if (op.collective) fail(here, "expected one row for each collective, got a second one");
       TraceCollective c;
-      c.kind = word_at(kCollectiveKinds, as_integer(at(1), here + "/1", 0, kMaxId), here + "/1", "a collective");
+      c.kind = word_at(kCollectiveKinds, id_at(1), here + "/1", "a collective");
       if (!at(2).is_null()) c.elements = as_integer(at(2), here + "/2", 0, kAnyTime);
-      if (!at(3).is_null())
-        c.type = word_at(kDataTypes, as_integer(at(3), here + "/3", 0, kMaxId), here + "/3", "a data type");
-      c.group_size = static_cast<std::uint32_t>(as_integer(at(4), here + "/4", 0, kMaxId));
+      if (!at(3).is_null()) c.type = word_at(kDataTypes, id_at(3), here + "/3", "a data type");
+      c.group_size = id_at(4);
       for (const std::int64_t rank : integers(as_list(at(5), here + "/5"), here + "/5", 0, kMaxId))
         c.group_ranks.push_back(static_cast<std::uint32_t>(rank));
-      c.group_name = string_at(as_integer(at(6), here + "/6", 0, kMaxId), here + "/6");
-      if (values.size() == 10) {
-        c.algorithm = string_at(as_integer(at(7), here + "/7", 0, kMaxId), here + "/7");
-        c.protocol = string_at(as_integer(at(8), here + "/8", 0, kMaxId), here + "/8");
-        c.channels = static_cast<std::uint32_t>(as_integer(at(9), here + "/9", 0, kMaxId));
-      }
+      c.group_name = string_at(id_at(6), here + "/6");
+      if (values.size() >= 10) c.algorithm = string_at(id_at(7), here + "/7");
+      if (values.size() >= 10) c.protocol = string_at(id_at(8), here + "/8");
+      if (values.size() >= 10) c.channels = id_at(9);
+      if (values.size() == 12) c.distance = id_at(10);
+      if (values.size() == 12 && !at(11).is_null()) c.first = id_at(11);
       op.collective = std::move(c);
     }
   }

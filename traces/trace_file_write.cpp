@@ -159,8 +159,12 @@ class Writer {
                                         c.elements ? std::to_string(*c.elements) : "null",
                                         c.type ? std::to_string(string_index(to_string(*c.type))) : "null",
                                         c.group_size, fmt::join(c.group_ranks, ","), string_index(c.group_name));
-    if (c.algorithm.empty() && c.protocol.empty() && c.channels == 0) return row + "]";
-    return row + fmt::format(",{},{},{}]", string_index(c.algorithm), string_index(c.protocol), c.channels);
+    const bool has_peers = c.distance != 1 || c.first;
+    if (c.algorithm.empty() && c.protocol.empty() && c.channels == 0 && !has_peers) return row + "]";
+    const std::string how =
+        fmt::format("{},{},{},{}", row, string_index(c.algorithm), string_index(c.protocol), c.channels);
+    if (!has_peers) return how + "]";
+    return how + fmt::format(",{},{}]", c.distance, c.first ? std::to_string(*c.first) : "null");
   }
 
   const Trace& trace_;

@@ -134,6 +134,15 @@ class Validator {
     if (c.group_size > trace_.world_size)
       fail(place, "expected a group within the world of " + number(trace_.world_size) + ", got group size " +
                       number(c.group_size));
+    // A group of which nothing is known is the world.
+    const std::uint32_t size = c.group_size == 0 ? trace_.world_size : c.group_size;
+    if (c.kind == CollectiveKind::shift ? c.distance < 1 || c.distance >= size : c.distance != 1)
+      fail(place,
+           "expected a distance from 1 to below " + number(size) + " of a shift, else 1, got " + number(c.distance));
+    const bool has_first = c.kind == CollectiveKind::shift || c.kind == CollectiveKind::send_receive;
+    if (c.first && (!has_first || *c.first >= size))
+      fail(place, "expected who is first of a shift or send_receive within a group of " + number(size) + ", got " +
+                      number(*c.first));
     if (c.group_ranks.empty()) return;
     for (const std::uint32_t member : c.group_ranks)
       if (member >= trace_.world_size)

@@ -169,6 +169,10 @@ ProgramOp place(const Node& node, const AddressPlan& plan) {
   op.collective.bytes = collective.bytes;
   op.collective.type = collective.type;
   op.collective.distance = collective.distance;
+  if (collective.kind == CollectiveKind::send_receive)
+    op.collective.root = collective.first.value_or(0);
+  else
+    op.collective.first = collective.first;
   if (collective.source) {
     op.collective.send_address = plan.addresses[collective.source->tensor.value] + collective.source->offset;
   }

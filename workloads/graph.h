@@ -72,6 +72,8 @@ struct CollectiveNode {
   std::string communicator;                // as recorded, may be empty
   std::uint32_t channels = 0;              // thread blocks as recorded; 0: unknown
   std::uint32_t distance = 1;              // as CollectiveDemand::distance
+  // As CollectiveDemand::first; of a send_receive who sends, where that was recorded.
+  std::optional<std::uint32_t> first = std::nullopt;
   // An all_reduce or reduce_scatter that the kernel before it does as it stores the source (ProgramOp::fused).
   bool fused = false;
   // Of a generated graph; the same: in place.

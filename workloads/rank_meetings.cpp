@@ -14,12 +14,15 @@
 namespace weft {
 namespace {
 
-// Its name and ranks, or where neither was recorded the kind.
-using Communicator = std::tuple<std::string, std::vector<std::uint32_t>, std::optional<CollectiveKind>>;
+// Its name and ranks, or where neither was recorded the kind; and who sends, as what goes there and what comes back do
+// not wait for each other.
+using Communicator =
+    std::tuple<std::string, std::vector<std::uint32_t>, std::optional<CollectiveKind>, std::optional<std::uint32_t>>;
 
 Communicator communicator_of(const CollectiveNode& collective) {
   const bool known = !collective.communicator.empty() || !collective.group_ranks.empty();
-  return {collective.communicator, collective.group_ranks, known ? std::nullopt : std::optional(collective.kind)};
+  return {collective.communicator, collective.group_ranks, known ? std::nullopt : std::optional(collective.kind),
+          collective.kind == CollectiveKind::send_receive ? collective.first : std::nullopt};
 }
 
 // What each rank gives may differ: with sizes for each pair, or since only the root gives something.
@@ -93,7 +96,7 @@ class Matcher {
       for (const Member& m : members) gpus.push_back(GpuId{m.rank});
     }
     for (auto& [communicator, gpus] : users) {
-      const auto& [name, group_ranks, kind] = communicator;
+      const auto& [name, group_ranks, kind, sender] = communicator;
       if (!group_ranks.empty()) {
         gpus.clear();
         for (const std::uint32_t rank : group_ranks) gpus.push_back(gpu_of(rank));
@@ -126,6 +129,8 @@ class Matcher {
       if (here.kind != first.collective.kind)
         fail(m, fmt::format("expected the same {} {}, got {} and {}", which, ranks, to_string(first.collective.kind),
                             to_string(here.kind)));
+      if (here.distance != first.collective.distance || here.first != first.collective.first)
+        fail(m, fmt::format("expected the same peers in {} {}, got others", which, ranks));
       if (here.group_size != 0 && here.group_size != group.size())
         fail(m, fmt::format("expected a group of {} ranks for {}, got {} that take part", here.group_size, which,
                             group.size()));
@@ -145,7 +150,7 @@ class Matcher {
   }
 
   static std::string name_of(const Communicator& communicator) {
-    const auto& [name, ranks, kind] = communicator;
+    const auto& [name, ranks, kind, sender] = communicator;
     if (!name.empty()) return fmt::format("group \"{}\"", name);
     return ranks.empty() ? std::string("all ranks") : fmt::format("the group of ranks {}", fmt::join(ranks, ", "));
   }

@@ -15,6 +15,7 @@
 #include "cli/output/terminal.h"
 #include "sim/config_file.h"
 #include "sim/error.h"
+#include "sim/hash.h"
 #include "traces/packed_file.h"
 #include "traces/trace_file.h"
 #include "traces/trace_info.h"
@@ -52,18 +53,23 @@ std::vector<double> iterations_of(const std::filesystem::path& result_file) {
   return result.at(times).get<std::vector<double>>();
 }
 
-// The trace that the run with this configuration replayed. Refused where that is still there and not the same.
-std::string replayed_trace(const Json& config, const std::string& config_file, const std::filesystem::path& trace) {
+// The trace that the run in this folder replayed. Refused where its content was another one.
+std::string replayed_trace(const Json& config, const std::filesystem::path& run, const std::filesystem::path& trace) {
+  const std::string config_file = (run / "config.json").string();
   const Json::json_pointer at("/workload/trace");
   if (!config.contains(at) || !config.at(at).is_string())
     throw InputError(config_file, at.to_string(),
                      fmt::format("expected a run that replayed {}, got one of no trace", trace.string()));
   const auto replayed = config.at(at).get<std::string>();
-  std::error_code gone;
-  if (std::filesystem::is_regular_file(replayed, gone) && !std::filesystem::equivalent(replayed, trace, gone) &&
-      read_packed(replayed) != read_packed(trace))
-    throw InputError(config_file, at.to_string(),
-                     fmt::format("expected a run that replayed {}, got one of {}", trace.string(), replayed));
+  const std::string result_file = (run / "result.json").string();
+  const Json result = parse_json(read_file(result_file), result_file);
+  const auto content = result.find("trace_sha256");
+  if (content == result.end() || !content->is_string())
+    throw InputError(result_file, "/trace_sha256", "expected the trace's content as a hash, got none");
+  if (content->get<std::string>() != sha256(read_packed(trace)))
+    throw InputError(
+        config_file, at.to_string(),
+        fmt::format("expected a run that replayed {}, got one of {}, of other content", trace.string(), replayed));
   return replayed;
 }
 
@@ -74,7 +80,7 @@ Json comparison_of(const TraceCompareArguments& arguments) {
   const std::vector<OperationRecord> rows = read_kernels_csv(file);
   const std::string config_file = (run / "config.json").string();
   const Json config = parse_json(read_file(config_file), config_file);
-  const std::string replayed = replayed_trace(config, config_file, arguments.trace);
+  const std::string replayed = replayed_trace(config, run, arguments.trace);
   const std::vector<double> iterations = iterations_of(run / "result.json");
   const Json::json_pointer chosen_at("/workload/rank");
   std::optional<std::uint32_t> chosen;

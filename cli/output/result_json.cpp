@@ -211,6 +211,7 @@ Json result_to_json(const RunResult& result) {
   json["version"] = version();
   json["config"] = result.config;
   json["config_sha256"] = result.config_sha256;
+  if (result.trace_sha256) json["trace_sha256"] = *result.trace_sha256;
   json["status"] = result.status;
   if (result.out_of_memory) json["out_of_memory"] = out_of_memory_json(*result.out_of_memory);
   json["iteration"] = iteration_json(result);

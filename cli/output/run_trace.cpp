@@ -25,6 +25,8 @@ TraceCollective collective_of(const CollectiveDemand& demand) {
   out.elements = demand.bytes.count() / bytes_per_element(demand.type);
   for (const GpuId gpu : demand.group) out.group_ranks.push_back(gpu.value);
   out.group_size = static_cast<std::uint32_t>(out.group_ranks.size());
+  out.distance = demand.distance;
+  out.first = demand.kind == CollectiveKind::send_receive ? std::optional(demand.root) : demand.first;
   return out;
 }
 

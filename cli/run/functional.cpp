@@ -113,6 +113,7 @@ Functional::Functional(const RunConfig& config, const std::vector<Program>& prog
     group.request.ranks = static_cast<std::uint32_t>(group.demand->group.size());
     group.request.root = group.demand->root;
     group.request.distance = group.demand->distance;
+    group.request.first = group.demand->first;
     if (collective.plan.algorithm == "in_switch") {
       if (!pulls_on_one_level(config)) {
         throw InputError("", "/functional",

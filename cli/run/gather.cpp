@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "cli/run/beside.h"
 #include "cli/run/collective_phases.h"
@@ -32,6 +34,13 @@ double bus_factor(CollectiveKind kind, double n) {
   }
 }
 
+// A kernel's time less its undisturbed one. Both ends are rounded up to femtoseconds, and so is a time between two
+// cycles: one of these is none.
+double added_seconds(Time taken, Time undisturbed) {
+  const Time added = taken - undisturbed;
+  return added >= Time(-1) && added <= Time(1) ? 0 : to_seconds(added);
+}
+
 void gather_operations(const std::vector<Program>& programs, const AlonePasses& alone, const Machine& machine,
                        RunResult& result) {
   for (std::uint32_t g = 0; g < machine.gpus(); ++g) {
@@ -47,9 +56,9 @@ void gather_operations(const std::vector<Program>& programs, const AlonePasses& 
         record.isolated_s = to_seconds(alone.of(g).fits[o].alone);
         const UndisturbedRun& undisturbed = alone.of(g).undisturbed;
         record.undisturbed_s = to_seconds(undisturbed.durations[o]);
-        record.causes =
-            attribute(gpu.ledger(OpId{o}), gpu.clock(), record.end_s - record.start_s - *record.undisturbed_s,
-                      undisturbed.slow_clock.empty() ? 0 : undisturbed.slow_clock[o]);
+        const Time taken = gpu.clock().to_time(times.end) - gpu.clock().to_time(times.began());
+        record.causes = attribute(gpu.ledger(OpId{o}), gpu.clock(), added_seconds(taken, undisturbed.durations[o]),
+                                  undisturbed.slow_clock.empty() ? 0 : undisturbed.slow_clock[o]);
       }
       result.operations.push_back(std::move(record));
     }
@@ -243,6 +252,9 @@ SlowdownByCause attribute(const KernelLedger& ledger, const ClockDomain& clock, 
   if (all <= 0) return {.compute_units = added_s};  // nobody held it up: what is left is where its blocks were placed
   SlowdownByCause causes{.hbm = added_s * hbm / all, .cache = added_s * cache / all, .links = added_s * links / all};
   causes.compute_units = added_s - causes.hbm - causes.cache - causes.links;
+  // Three subtractions, each of which rounds.
+  if (std::abs(causes.compute_units) <= 3 * std::numeric_limits<double>::epsilon() * std::abs(added_s))
+    causes.compute_units = 0;
   return causes;
 }
 

@@ -121,7 +121,8 @@ std::size_t overlapped_kernels(std::span<const Program> programs) {
 
 std::vector<Program> programs_of(const TraceWorkload& workload, const RunConfig& config,
                                  std::vector<std::string>& notes, const Running* running = nullptr) {
-  const Trace trace = read_trace(workload.file);
+  Trace trace = read_trace(workload.file);
+  trace.source = workload.file;  // what messages name: this file, not what it was imported from
   const ReplaySpec spec{
       config.gpus,         config.iterations, workload.host_time_scale, {}, config.system.gpu.launch.device_latency,
       config.high_priority};

@@ -20,6 +20,8 @@
 #include "cli/sampled/ranks_apart.h"
 #include "cli/sampled/sampled_run.h"
 #include "gpu_model/alone.h"
+#include "sim/hash.h"
+#include "traces/packed_file.h"
 
 namespace weft {
 
@@ -89,6 +91,8 @@ RunResult simulate(const RunConfig& config, const Progress& progress) {
   RunResult result;
   result.config = config.resolved;
   result.config_sha256 = config.sha256;
+  if (const auto* trace = std::get_if<TraceWorkload>(&config.workload))
+    result.trace_sha256 = sha256(read_packed(trace->file));
   result.engine.threads = config.threads;
 
   if (progress) progress(0, "reading the workload");

@@ -15,7 +15,7 @@ bool in_place(const CollectiveDemand& demand) { return demand.send_address == de
 // In groups of as many, which may be others.
 bool same(const CollectiveDemand& a, const CollectiveDemand& b) {
   return a.kind == b.kind && a.bytes == b.bytes && a.type == b.type && a.group.size() == b.group.size() &&
-         a.root == b.root && a.distance == b.distance && in_place(a) == in_place(b);
+         a.root == b.root && a.distance == b.distance && a.first == b.first && in_place(a) == in_place(b);
 }
 
 // But for where buffers lie, who else is in a collective, and when they meet.

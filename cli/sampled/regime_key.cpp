@@ -6,9 +6,9 @@
 #include <set>
 
 #include "cli/config/config_paths.h"
-#include "gpu_model/l2_of_addresses.h"
 #include "cli/sampled/regime.h"
 #include "gpu_model/kernel_signature.h"
+#include "gpu_model/l2_of_addresses.h"
 #include "sim/hash.h"
 
 namespace weft {
@@ -145,7 +145,8 @@ void describe(const ProgramOp& op, bool communicates, bool is_before, Text& text
       text.add(communicates);
       if (!communicates) return;
       text.add(op.collective.kind, op.collective.bytes.count(), op.collective.type, op.collective.root,
-               op.collective.distance, op.collective.group.size());
+               op.collective.distance, op.collective.first.value_or(static_cast<std::uint32_t>(-1)),
+               op.collective.group.size());
       if (op.collective.group.back().value >= op.collective.group.size()) {  // not the first so many
         for (const GpuId member : op.collective.group) text.add(member.value);
       }

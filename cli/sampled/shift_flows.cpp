@@ -11,7 +11,7 @@ constexpr std::uint32_t kAhead = 64;
 }  // namespace
 
 bool is_shift(const ProgramOp& op) {
-  return op.kind == ProgramOpKind::collective && op.collective.kind == CollectiveKind::shift;
+  return op.kind == ProgramOpKind::collective && op.collective.kind == CollectiveKind::shift && !op.collective.first;
 }
 
 bool ShiftFlows::has_begun(const Machine& machine, std::uint32_t op) {

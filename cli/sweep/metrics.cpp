@@ -113,11 +113,23 @@ std::string fault_of_metric(const std::string& path) {
   if (empty || std::find(overs.begin(), overs.end(), metric.over) == overs.end()) {
     return fmt::format("expected keys joined by dots, or max, min, sum or mean of them, got \"{}\"", path);
   }
-  const std::vector<std::string> known{
-      "config",           "config_sha256", "status", "out_of_memory", "iteration",
-      "throughput",       "collectives",   "gpus",   "links",         "switches",
-      "functional",       "figures",       "notes",  "engine",        "slowdown_by_cause",
-      "slowdown_by_phase"};
+  const std::vector<std::string> known{"config",
+                                       "config_sha256",
+                                       "status",
+                                       "out_of_memory",
+                                       "iteration",
+                                       "throughput",
+                                       "collectives",
+                                       "gpus",
+                                       "links",
+                                       "switches",
+                                       "functional",
+                                       "figures",
+                                       "notes",
+                                       "engine",
+                                       "slowdown_by_cause",
+                                       "slowdown_by_phase",
+                                       "trace_sha256"};
   const std::string& first = metric.keys.front();
   if (std::find(known.begin(), known.end(), first) == known.end()) {
     const auto near = nearest(first, known);

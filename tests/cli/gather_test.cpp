@@ -28,6 +28,8 @@ TEST(Attribute, CausesSumToTheAddedTimeWhateverTheLedger) {
     const double added = (static_cast<double>(random() % 2000) - 500) * 1e-7;
     const SlowdownByCause causes = attribute(ledger(random), kClock, added);
     ASSERT_NEAR(sum(causes), added, 1e-12 * std::abs(added) + 1e-300);
+    ASSERT_TRUE(causes.compute_units == 0 ||
+                std::abs(causes.compute_units) > 1e-15 * std::abs(added));  // rounding is none
     if (added < 0) continue;
     for (const double share : {causes.compute_units, causes.hbm, causes.cache, causes.links}) {
       ASSERT_GE(share, -1e-12 * added);

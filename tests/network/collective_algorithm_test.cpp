@@ -219,6 +219,24 @@ TEST(CollectiveAlgorithm, AShiftGoesAsFarAsItSays) {
   }
 }
 
+// Up a pipeline and down it: the last stage sends nothing, the first one gets nothing.
+TEST(CollectiveAlgorithm, AShiftMayBeginAndEnd) {
+  ScheduleRequest r = request(Kind::shift, 4, 4100);
+  for (const auto& [distance, first] : {std::pair{1U, 0U}, {3U, 3U}}) {
+    r.distance = distance;
+    r.first = first;
+    const std::uint32_t last = 3 - first;
+    const auto schedule = make_schedule(Algorithm::direct, r);
+    EXPECT_THAT(schedule->sends_to(last, 0, 0), testing::IsEmpty());
+    EXPECT_EQ(schedule->input_bytes(last), 0);
+    EXPECT_EQ(schedule->output_bytes(first), 0);
+    EXPECT_EQ(sum(totals(Algorithm::direct, r).sent_bytes), 3 * 4100);
+    EXPECT_EQ(totals(Algorithm::direct, r).sent_bytes[last], 0);
+  }
+  r.first = 4;
+  EXPECT_THROW(static_cast<void>(make_schedule(Algorithm::direct, r)), InputError);
+}
+
 TEST(CollectiveAlgorithm, DirectHasABlockForEachPeerWhereThereAreEnough) {
   for (const std::uint32_t ranks : {2U, 8U, 9U, 17U}) {
     ScheduleRequest r = request(Kind::all_reduce, ranks, 4 * 10'007);

@@ -90,10 +90,13 @@ Trace small_trace() {
     world.collective = TraceCollective{CollectiveKind::all_reduce, 1000, DataType::fp16, 4, {0, 1, 2, 3}, "0"};
     world.waits = {0};
     TraceOp pair = op(TraceOpKind::collective, 9, 12, 77, 3);
-    pair.collective =
-        TraceCollective{CollectiveKind::all_gather, 10, DataType::fp32, 2, {1, 3}, "pair", "RING", "LL", 8};
+    pair.collective = TraceCollective{
+        CollectiveKind::all_gather, 10, DataType::fp32, 2, {1, 3}, "pair", 1, std::nullopt, "RING", "LL", 8};
     TraceOp unknown = op(TraceOpKind::collective, 9, 13, 81, 3);
     unknown.collective = TraceCollective{CollectiveKind::all_reduce, std::nullopt, std::nullopt, 0, {}, ""};
+    unknown.collective->kind = CollectiveKind::shift;
+    unknown.collective->distance = 3;
+    unknown.collective->first = 3;
     TraceOp wait = op(TraceOpKind::host_wait, 0, 14, 14, 70);
     wait.waits = {1, 3};
     TraceOp copy = op(TraceOpKind::copy, 7, 90, 91, 0.3);

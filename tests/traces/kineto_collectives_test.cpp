@@ -9,7 +9,9 @@ namespace weft {
 namespace {
 
 using testing::correlation;
+using ::testing::ElementsAre;
 using testing::gpu_args;
+using ::testing::IsEmpty;
 using testing::kineto_event;
 using testing::kineto_trace;
 
@@ -63,6 +65,23 @@ TEST(KinetoCollectives, KnowsTheKernelsOfSymmetricBuffers) {
   ASSERT_TRUE(op.collective.has_value());
   EXPECT_EQ(op.collective->kind, CollectiveKind::all_reduce);
   EXPECT_EQ(op.collective->type, DataType::bf16);
+}
+
+// Text as PyTorch writes it, of more than 30 only the ends; or a list, as converters do.
+TEST(KinetoCollectives, RanksOfAGroupInEachForm) {
+  const auto ranks_with = [](const std::string& args) {
+    const testing::TemporaryFolder folder;
+    const auto file =
+        folder.write("t.json", kineto_trace({kineto_event("kernel", "ncclDevKernel_AllReduce_Sum_f32", 9, "1", "2",
+                                                          gpu_args(9, 1, R"("Group size":3,)" + args))},
+                                            R"("distributedInfo":{"rank":0,"world_size":8},)"));
+    return import_kineto({file}).ranks.at(0).ops.at(0).collective->group_ranks;
+  };
+  EXPECT_THAT(ranks_with(R"("Process Group Ranks":"[0, 2, 4]")"), ElementsAre(0u, 2u, 4u));
+  EXPECT_THAT(ranks_with(R"("Process Group Ranks":[0, 2, 4])"), ElementsAre(0u, 2u, 4u));
+  const std::string abridged = R"("Process Group Ranks":"[0, ..., 4]","Global rank start":0,"Global rank stride":)";
+  EXPECT_THAT(ranks_with(abridged + "2"), ElementsAre(0u, 2u, 4u));
+  EXPECT_THAT(ranks_with(abridged + "-1"), IsEmpty());
 }
 
 TEST(KinetoCollectives, ImportsCollectivesThatHaveOnlyAName) {

@@ -17,6 +17,7 @@ using ::testing::HasSubstr;
 using testing::input_error;
 using testing::kineto_event;
 using testing::kineto_trace;
+using ::testing::Not;
 using testing::TemporaryFolder;
 
 std::string error_of(const std::string& text) {
@@ -86,7 +87,25 @@ TEST(KinetoErrors, RefusesJsonThatIsNoTrace) {
 
 TEST(KinetoErrors, RefusesTracesWithoutGpuOperations) {
   EXPECT_THAT(error_of(kineto_trace({kineto_event("cpu_op", "aten::add", 1, "1", "2")})),
-              AllOf(HasSubstr("expected GPU operations"), HasSubstr("got 1 events")));
+              AllOf(HasSubstr("expected GPU operations"), HasSubstr("got 1 events"), HasSubstr("CUDA?")));
+  EXPECT_THAT(error_of("[]"), HasSubstr("got no event at all"));
+  EXPECT_THAT(error_of(kineto_trace({kineto_event("cpu_op", "aten::add", 1, "1", "2"),
+                                     kineto_event("mtia_ccp_events", "gemm", 1, "2", "2")})),
+              HasSubstr("got 2 events and none of them (1 mtia_ccp_events): they are of a device that is no GPU"));
+  const std::string of_jax = R"({"ph":"X","pid":1,"tid":13,"ts":1.5,"dur":2,"name":"fusion","args":{"hlo_op":"f"}})";
+  EXPECT_THAT(error_of(kineto_trace({of_jax, of_jax})),
+              AllOf(HasSubstr("(2 without \"cat\")"), HasSubstr("JAX"), Not(HasSubstr("CUDA?"))));
+}
+
+// The place of a file with more kinds of events than a message has room for.
+TEST(KinetoErrors, TellsOnlyTheCommonestCategories) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 100; ++i)
+    events.push_back(kineto_event(fmt::format("c{}{}", i, std::string(100, 'x')), "k", 1, "1", "2"));
+  for (int i = 0; i < 2; ++i) events.push_back(kineto_event("c7" + std::string(100, 'x'), "k", 1, "1", "2"));
+  const std::string message = error_of(kineto_trace(events));
+  EXPECT_THAT(message, HasSubstr("(3 c7xxx"));
+  EXPECT_LT(message.size(), 500u);
 }
 
 TEST(KinetoErrors, RefusesNegativeAndImpossibleTimes) {
@@ -112,6 +131,9 @@ TEST(KinetoErrors, RefusesImpossibleLaunches) {
   EXPECT_THAT(error_of(kineto_trace(
                   {kineto_event("kernel", "k", 7, "1", "2", gpu_args(7, 1, R"("grid":[-1,1,1],"block":[1,1,1])"))})),
               HasSubstr("a dimension from 0"));
+  EXPECT_THAT(error_of(kineto_trace(
+                  {kineto_event("kernel", "k", 7, "1", "2", gpu_args(7, 1, R"("grid":[1.5,1,1],"block":[1,1,1])"))})),
+              HasSubstr("/traceEvents/0 (k): expected whole numbers in \"grid\", got 1.5"));
   EXPECT_THAT(error_of(kineto_trace(
                   {kineto_event("kernel", "k", 7, "1", "2", gpu_args(7, 1, R"("grid":[1,1,1],"block":[4096,1,1])"))})),
               HasSubstr("1024 threads"));

@@ -10,6 +10,7 @@ namespace weft {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::input_error;
@@ -57,11 +58,11 @@ TEST_F(KinetoRanks, OneProcessThatWorksOnSeveralDevicesIsNoRank) {
 }
 
 // All-reduces that begin and end at the same times, by clocks that are `apart_us`.
-std::vector<std::string> all_reduces(double apart_us) {
+std::vector<std::string> all_reduces(double apart_us, int count = 3, double every_us = 100) {
   std::vector<std::string> events;
-  for (int i = 0; i < 3; ++i)
+  for (int i = 0; i < count; ++i)
     events.push_back(kineto_event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", 20,
-                                  fmt::format("{:.1f}", 1000 + 100.0 * i + apart_us), "50.0",
+                                  fmt::format("{:.1f}", 1000 + every_us * i + apart_us), "50.0",
                                   R"("device":0,"stream":20)"));
   return events;
 }
@@ -82,6 +83,27 @@ TEST_F(KinetoRanks, ClocksOfSeveralHostsAreAligned) {
   EXPECT_EQ(one_host.ranks[1].ops[0].start, microseconds(7));
   EXPECT_TRUE(notes.empty());
   EXPECT_THAT(trace_info_text(one_host), Not(HasSubstr("clocks")));
+}
+
+// As of hosts that count from when they started.
+TEST_F(KinetoRanks, ClocksThatHaveNothingToDoWithEachOtherAreJoinedByCollectives) {
+  constexpr double kDay = 86400e6;
+  const auto import = [&](const std::vector<std::string>& other) {
+    return import_kineto({folder.write("0.json", kineto_trace(all_reduces(0), of_rank(0))),
+                          folder.write("1.json", kineto_trace(other, of_rank(1)))},
+                         notes);
+  };
+  const Trace trace = import(all_reduces(kDay));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(trace.ranks[0].ops[i].start, trace.ranks[1].ops[i].start);
+  EXPECT_THAT(notes, Contains(HasSubstr("clocks of ranks were up to 86400 s apart")));
+
+  const auto refused = [&](const std::vector<std::string>& other) { return input_error([&] { (void)import(other); }); };
+  // Another run of the same program, one collective, and none.
+  EXPECT_THAT(refused(all_reduces(kDay, 3, 400)),
+              AllOf(HasSubstr("1.json: expected ranks of one run"), HasSubstr("begins 86400 s after the first"),
+                    HasSubstr("collectives of rank 0 that end 300 us apart")));
+  EXPECT_THAT(refused(all_reduces(kDay, 1)), HasSubstr("and 1 collectives of rank 0 that end together with others"));
+  EXPECT_THAT(refused({on_device(0, "kernel", "k", kDay)}), HasSubstr("and 0 collectives of rank 0"));
 }
 
 }  // namespace

@@ -40,6 +40,17 @@ TEST(KinetoWaits, JoinsStreamWaitsWithTheirEventRecords) {
   EXPECT_THAT(ops[2].waits, ElementsAre(0));  // not b, which was launched after the record
 }
 
+// As exporters write it that know the record of an event, but not its stream.
+TEST(KinetoWaits, AnEventWithoutItsStreamIsOfTheOneThatItsThreadUsedLast) {
+  const std::vector<TraceOp> ops = ops_of(
+      {launch("10", 1), kernel("a", 7, "20", "10", 1), call("cudaEventRecord", "12", 2),
+       call("cudaStreamWaitEvent", "16", 4), launch("18", 5), kernel("c", 20, "32", "5", 5),
+       kineto_event("cuda_sync", "Stream Wait Event", 20, "16", "1",
+                    R"("stream":20,"wait_on_stream":-1,"wait_on_cuda_event_record_corr_id":2,"correlation":4)")});
+  ASSERT_EQ(ops.size(), 2u);
+  EXPECT_THAT(ops[1].waits, ElementsAre(0));
+}
+
 TEST(KinetoWaits, IgnoresEventsRecordedBeforeTheTrace) {
   const std::vector<TraceOp> ops = ops_of(
       {launch("10", 1), kernel("a", 7, "20", "10", 1), call("cudaStreamWaitEvent", "16", 4), launch("18", 5),
@@ -93,6 +104,26 @@ TEST(KinetoWaits, InfersWaitsBetweenStreamsThatCompute) {
   const std::vector<TraceOp> beside = ops_of(events("25", "37"));  // they began before it had ended
   EXPECT_THAT(beside[1].waits, IsEmpty());
   EXPECT_THAT(beside[3].waits, IsEmpty());
+}
+
+// A prefetcher: the next batch is copied while a step runs, which waits for it at its end (Stream.wait_stream).
+TEST(KinetoWaits, InfersTheWaitForAPrefetchThatTheThreadHasLongLaunched) {
+  const auto events = [](const std::string& wait, const std::string& next_start) {
+    return std::vector<std::string>{launch("10", 1),     kernel("Memcpy HtoD", 27, "20", "30", 1),
+                                    launch("12", 2),     kernel("forward", 7, "21", "10", 2),
+                                    launch("14", 3),     kernel("backward", 7, "32", "10", 3),
+                                    call(wait, "16", 4), call("cudaStreamWaitEvent", "18", 5),
+                                    launch("20", 6),     kernel("next", 7, next_start, "5", 6),
+                                    call(wait, "22", 7), call("cudaStreamWaitEvent", "24", 8),
+                                    launch("26", 9),     kernel("after", 7, "70", "5", 9)};
+  };
+  const std::vector<TraceOp> ops = ops_of(events("cudaEventRecordWithFlags", "51"));
+  ASSERT_EQ(ops.size(), 5u);
+  EXPECT_THAT(ops[3].waits, ElementsAre(0));
+  EXPECT_THAT(ops[4].waits, IsEmpty());                                               // nothing new was on that stream
+  EXPECT_THAT(ops_of(events("cudaEventRecordWithFlags", "45"))[3].waits, IsEmpty());  // it had not ended
+  EXPECT_THAT(ops_of(events("cudaEventQuery", "51"))[3].waits,
+              IsEmpty());  // of an event recorded long ago, as Work::wait
 }
 
 // All launched by one call, so that no call tells who waits for whom.

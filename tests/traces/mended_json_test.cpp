@@ -47,6 +47,12 @@ TEST(MendedJson, BackslashesOfPaths) {
   EXPECT_EQ(mended_json(R"("\u12")"), R"("\\u12")");
 }
 
+TEST(MendedJson, KeysWithoutAValue) {
+  EXPECT_EQ(mended_json(R"({"Process Group Description": , "a":,"b": })"),
+            R"({"Process Group Description": null, "a":null,"b": null})");
+  EXPECT_EQ(mended_json(R"({"a":":,","b":[1,]})"), R"({"a":":,","b":[1,]})");
+}
+
 TEST(MendedJson, WhatIsCutOffStays) {
   for (const std::string cut : {"\"a", "\"a\\", "{\"a\":-", "[1,", "nul", ""}) {
     EXPECT_EQ(mended_json(cut).substr(0, cut.size()), cut);
@@ -60,9 +66,9 @@ std::string kernel_with(const std::string& name, const std::string& args) {
 
 TEST(MendedJson, KinetoFilesAreImported) {
   const TemporaryFolder folder;
-  for (const std::string& text :
-       {kernel_with("k", R"("bandwidth": inf)"), kernel_with("k", R"("bandwidth": 7,757576)"), kernel_with("k\xff", ""),
-        kernel_with("C:\\q", ""), "\xEF\xBB\xBF" + kernel_with("k", "")}) {
+  for (const std::string& text : {kernel_with("k", R"("bandwidth": inf)"), kernel_with("k", R"("bandwidth": 7,757576)"),
+                                  kernel_with("k", R"("Process Group Description": ,"a":1)"), kernel_with("k\xff", ""),
+                                  kernel_with("C:\\q", ""), "\xEF\xBB\xBF" + kernel_with("k", "")}) {
     const Trace trace = import_kineto({folder.write("t.json", text)});
     ASSERT_EQ(trace.ranks.at(0).ops.size(), 2u) << text;
     EXPECT_EQ(trace.ranks[0].ops[1].name, "next");

@@ -54,34 +54,35 @@ TEST(Peers, KinetosSendsAndReceivesAreOfTheTwoRanks) {
   EXPECT_EQ(match_collectives(trace).matched.size(), 1u);
 }
 
-// The second of a group is rank 2.
-TEST(Peers, KinetosPeersAreNumberedWithinTheirGroup) {
+// "Dst Rank" is a rank of the run, not a place in the group (PyTorch's saveNcclMeta).
+TEST(Peers, KinetosPeersAreNumberedInTheRun) {
   const TemporaryFolder folder;
-  std::string text = pipeline_rank("send", "Dst Rank", 1, of_rank(0));
+  const std::string text = pipeline_rank("send", "Dst Rank", 2, of_rank(0));
   const auto import_with = [&](const std::string& ranks) {
     std::string other = text;
-    other.replace(other.find("[0, 1, 2]"), 9, ranks);
+    other.replace(other.find("\"[0, 1, 2]\""), 11, ranks);
     other.replace(other.find("Group size\":3"), 13, "Group size\":2");
     return import_kineto({folder.write("0.json", other)}).ranks.at(0).ops.at(0).collective.value();
   };
-  EXPECT_THAT(import_with("[0, 2]").group_ranks, ElementsAre(0u, 2u));
-  EXPECT_EQ(import_with("[0, ...]").kind, CollectiveKind::all_to_all);  // who that is, nothing tells
+  EXPECT_THAT(import_with("\"[0, 2]\"").group_ranks, ElementsAre(0u, 2u));
+  EXPECT_THAT(import_with("\"[0, ..., 2]\"").group_ranks, ElementsAre(0u, 2u));
+  EXPECT_EQ(import_with("\"[0, 1]\"").kind, CollectiveKind::all_to_all);  // who that is, nothing tells
 }
 
 // batch_isend_irecv(): the group's kernel is launched behind its sends and receives, in a range that lasts for longer.
 // The stream of communication waits in the first of them, and the next kernel for what came.
 std::vector<std::string> batch_of(const std::vector<std::pair<std::string, int>>& peers,
-                                  const std::string& kernel = kSendReceive) {
+                                  const std::string& kernel = kSendReceive, int received = 300) {
   std::vector<std::string> events;
   int at = 10;
   for (const auto& [name, peer] : peers) {
     const std::string number = std::to_string(at);
     events.push_back(kineto_event("cpu_op", "c10d::" + name, 1, number, "8"));
-    events.push_back(
-        kineto_event("cpu_op", "record_param_comms", 1, std::to_string(at + 1), "6",
-                     fmt::format(R"("Collective name":"{}","In msg nelems":{},"dtype":"Half","Group size":3,)"
-                                 R"("Process Group Name":"pp","Process Group Ranks":"[0, 1, 2]","{}":{})",
-                                 name, name == "send" ? 500 : 300, name == "send" ? "Dst Rank" : "Src Rank", peer)));
+    events.push_back(kineto_event(
+        "cpu_op", "record_param_comms", 1, std::to_string(at + 1), "6",
+        fmt::format(R"("Collective name":"{}","In msg nelems":{},"dtype":"Half","Group size":3,)"
+                    R"("Process Group Name":"pp","Process Group Ranks":"[0, 1, 2]","{}":{})",
+                    name, name == "send" ? 500 : received, name == "send" ? "Dst Rank" : "Src Rank", peer)));
     events.push_back(
         kineto_event("cuda_runtime", "cudaStreamWaitEvent", 1, std::to_string(at + 2), "1", correlation(at)));
     at += 10;
@@ -101,9 +102,9 @@ TEST(Peers, KinetosBatchesAreOneKernel) {
     return import_kineto({folder.write("1.json", kineto_trace(batch_of(peers), of_rank(1)))}).ranks.at(0).ops;
   };
   const std::vector<TraceOp> pair = import({{"send", 2}, {"recv", 2}});
-  EXPECT_EQ(pair.at(0).collective->kind, CollectiveKind::send_receive);
+  EXPECT_EQ(pair.at(0).collective->kind, CollectiveKind::all_to_all);
   EXPECT_THAT(pair[0].collective->group_ranks, ElementsAre(1u, 2u));
-  EXPECT_EQ(pair[0].collective->elements, 500);
+  EXPECT_EQ(pair[0].collective->elements, 1000);  // of which an all-to-all keeps a half
   EXPECT_EQ(pair[0].collective->type, DataType::fp16);
   EXPECT_THAT(pair.at(1).waits, ElementsAre(0u));
   EXPECT_EQ(import({{"recv", 0}}).at(0).collective->elements, 300);
@@ -114,6 +115,44 @@ TEST(Peers, KinetosBatchesAreOneKernel) {
   EXPECT_EQ(several.at(0).collective->kind, CollectiveKind::all_to_all);
   EXPECT_EQ(several[0].collective->elements, 1000);
   EXPECT_EQ(several[0].collective->group_name, "pp");
+}
+
+TEST(Peers, KinetosBatchesToOneRankAndFromAnotherAreShifts) {
+  const TemporaryFolder folder;
+  const auto import = [&](const std::vector<std::pair<std::string, int>>& peers) {
+    const auto file = folder.write("1.json", kineto_trace(batch_of(peers, kSendReceive, 500), of_rank(1)));
+    return import_kineto({file}).ranks.at(0).ops.at(0).collective.value();
+  };
+  const TraceCollective up = import({{"send", 2}, {"recv", 0}});
+  EXPECT_EQ(up.kind, CollectiveKind::shift);
+  EXPECT_EQ(up.distance, 1u);
+  EXPECT_EQ(up.first, std::nullopt);  // of a middle rank, nothing tells where the others begin
+  EXPECT_THAT(up.group_ranks, ElementsAre(0u, 1u, 2u));
+  EXPECT_EQ(up.elements, 500);
+  EXPECT_EQ(import({{"recv", 2}, {"send", 0}}).distance, 2u);
+  const TraceCollective both = import({{"send", 2}, {"recv", 2}});
+  EXPECT_EQ(both.kind, CollectiveKind::shift);
+  EXPECT_THAT(both.group_ranks, ElementsAre(1u, 2u));
+}
+
+// All three stages: the first one sends and the last one receives, in kernels of their own.
+TEST(Peers, KinetosPipelinesAreShiftsThatBegin) {
+  const TemporaryFolder folder;
+  const auto write = [&](int rank, const std::vector<std::pair<std::string, int>>& peers) {
+    return folder.write(std::to_string(rank) + ".json",
+                        kineto_trace(batch_of(peers, kSendReceive, 500), of_rank(rank)));
+  };
+  const Trace trace =
+      import_kineto({write(0, {{"send", 1}}), write(1, {{"recv", 0}, {"send", 2}}), write(2, {{"recv", 1}})});
+  for (const TraceRank& rank : trace.ranks) {
+    const TraceCollective& c = *rank.ops.at(0).collective;
+    EXPECT_EQ(c.kind, CollectiveKind::shift);
+    EXPECT_THAT(c.group_ranks, ElementsAre(0u, 1u, 2u));
+    EXPECT_EQ(c.distance, 1u);
+    EXPECT_EQ(c.first, 0u);
+    EXPECT_EQ(c.elements, 500);
+  }
+  EXPECT_EQ(match_collectives(trace).matched.size(), 1u);
 }
 
 TEST(Peers, WithoutARankOfItsOwnAFileHasAllToAlls) {

@@ -104,6 +104,8 @@ TEST(TraceFile, RefusesGroupsThatDoNotExist) {
   EXPECT_THAT(error_after(",2,[1,3],", ",2,[1,9],"), HasSubstr("group that exists in a world of 4, got rank 9"));
   EXPECT_THAT(error_after(",2,[1,3],", ",2,[2,3],"), HasSubstr("holds rank 1"));
   EXPECT_THAT(error_after(",2,[1,3],", ",3,[1,3],"), HasSubstr("group size of 2"));
+  EXPECT_THAT(error_after(",3,3]", ",4,3]"), HasSubstr("expected a distance from 1 to below 4 of a shift"));
+  EXPECT_THAT(error_after(",3,3]", ",3,4]"), HasSubstr("first of a shift or send_receive within a group of 4"));
 }
 
 TEST(TraceFile, RefusesContradictingRanks) {

@@ -45,6 +45,8 @@ void expect_equal(const TraceOp& a, const TraceOp& b) {
   EXPECT_EQ(a.collective->group_size, b.collective->group_size);
   EXPECT_EQ(a.collective->group_ranks, b.collective->group_ranks);
   EXPECT_EQ(a.collective->group_name, b.collective->group_name);
+  EXPECT_EQ(a.collective->distance, b.collective->distance);
+  EXPECT_EQ(a.collective->first, b.collective->first);
   EXPECT_EQ(a.collective->algorithm, b.collective->algorithm);
   EXPECT_EQ(a.collective->protocol, b.collective->protocol);
   EXPECT_EQ(a.collective->channels, b.collective->channels);

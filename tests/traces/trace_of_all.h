@@ -52,11 +52,23 @@ inline Trace trace_of_all() {
   collective.issued = Time(4);
   collective.iteration = 1;
   collective.phase = TrainingPhase::backward;
-  collective.collective = TraceCollective{
-      CollectiveKind::all_reduce, 25'557'032, DataType::bf16, 2, {1, 3}, "group 0", "RING", "LL128", 24};
+  collective.collective = TraceCollective{CollectiveKind::all_reduce,
+                                          25'557'032,
+                                          DataType::bf16,
+                                          2,
+                                          {1, 3},
+                                          "group 0",
+                                          1,
+                                          std::nullopt,
+                                          "RING",
+                                          "LL128",
+                                          24};
   collective.waits = {0, 1};
   TraceOp old_collective = collective;
   old_collective.collective = TraceCollective{};
+  old_collective.collective->kind = CollectiveKind::shift;
+  old_collective.collective->distance = 3;
+  old_collective.collective->first = 3;
   old_collective.waits = {2};
   TraceOp wait;
   wait.kind = TraceOpKind::host_wait;

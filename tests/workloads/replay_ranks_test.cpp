@@ -138,6 +138,41 @@ TEST(ReplayRanks, SendAndReceiveBetweenTwo) {
   EXPECT_EQ(programs[2].ops[0].collective.send_address, programs[1].ops[1].collective.send_address);
 }
 
+// What two stages send each other meets by who sends, whichever each of them launches first.
+TEST(ReplayRanks, BothWaysBetweenTwo) {
+  const auto sends = [](double issued_us, std::uint32_t sender) {
+    Node node = all_reduce(issued_us, {0, 1});
+    node.collective.kind = CollectiveKind::send_receive;
+    node.collective.first = sender;
+    return node;
+  };
+  const auto programs =
+      replay_ranks({rank(0, {sends(1, 0), sends(2, 1)}), rank(1, {sends(1, 1), sends(2, 0)})}, {2, 0, 1, {}});
+  const auto& first = programs[0].ops[0].collective;
+  const auto& second = programs[1].ops[1].collective;
+  EXPECT_EQ(first.root, 0u);
+  EXPECT_EQ(second.root, 0u);
+  EXPECT_EQ(first.sequence, second.sequence);
+  EXPECT_EQ(first.send_address, second.send_address);
+  EXPECT_EQ(programs[1].ops[0].collective.root, 1u);
+}
+
+TEST(ReplayRanks, ShiftThroughAPipeline) {
+  const auto shift = [](std::uint32_t first) {
+    Node node = all_reduce(1, {0, 1, 2});
+    node.collective.kind = CollectiveKind::shift;
+    node.collective.distance = 2;
+    node.collective.first = first;
+    return node;
+  };
+  const auto programs =
+      replay_ranks({rank(0, {shift(2)}, 3), rank(1, {shift(2)}, 3), rank(2, {shift(2)}, 3)}, {3, 0, 1, {}});
+  EXPECT_EQ(programs[1].ops[0].collective.distance, 2u);
+  EXPECT_EQ(programs[1].ops[0].collective.first, 2u);
+  EXPECT_THAT(message_of({rank(0, {shift(2)}, 3), rank(1, {shift(1)}, 3), rank(2, {shift(2)}, 3)}, 3),
+              HasSubstr("expected the same peers in collective 0 of the group of ranks 0, 1, 2"));
+}
+
 TEST(ReplayRanks, TakeTheLargestPartOfUnevenExchanges) {
   Node few = all_reduce(1, {0, 1});
   few.collective.kind = CollectiveKind::all_to_all;

@@ -72,6 +72,8 @@ class RankJoiner {
   void tell_collective(std::uint32_t op, const CapturedCollective& captured) {
     if (!out_.rank.ops[op].collective) return;
     TraceCollective& collective = *out_.rank.ops[op].collective;
+    collective.distance = 1;  // what the profile guessed
+    collective.first.reset();
     std::uint32_t ranks = 0;
     for (const CapturedCommunicator& record : out_.communicators)
       if (record.id == captured.communicator) ranks = record.ranks;
