@@ -39,6 +39,8 @@ class RanksApart {
       pass.undisturbed.durations.resize(program.ops.size());
     }
     each_op([&](std::size_t g, std::size_t o, const ProgramOp& op) {
+      // A rank of a shift waits for its neighbours, not for all: no barrier stands for it.
+      if (op.kind == ProgramOpKind::collective) in_detail_[g][o] = op.collective.kind == CollectiveKind::shift;
       if (op.kind != ProgramOpKind::kernel) return;
       in_detail_[g][o] = op.measured_alone == Time(0);
       know(g, o, DemandFit{.alone = op.measured_alone});

@@ -16,7 +16,7 @@ namespace weft {
 // A kernel with a recorded time alone takes that time, and a collective with nothing beside it ends as long after its
 // last rank has come as the same collective does by itself. All begin as such; where then two of them meet on a GPU,
 // they are in detail from then on (the kernels with demands fitted, or read from the file), and the run is made again,
-// until no others meet. Traffic of HBM and links is only that of what is in detail.
+// until no others meet. Shifts always are in detail. Traffic of HBM and links is only that of what is in detail.
 void simulate_ranks_apart(const RunConfig& config, std::vector<Program>& programs, const Scripts& scripts,
                           const std::function<void(double, const std::string&)>& progress, RunResult& result);
 

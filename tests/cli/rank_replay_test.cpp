@@ -186,6 +186,31 @@ TEST(RankReplayEndToEnd, SampledSimulatesInDetailWhatMeets) {
   EXPECT_EQ(read_file(folder.path() / "again" / "kernels.csv"), read_file(folder.path() / "sampled" / "kernels.csv"));
 }
 
+// The last of three stages is late: the first one's message is not for it.
+TEST(RankReplayEndToEnd, SampledStagesOfAPipelineWaitForTheirNeighboursOnly) {
+  const TemporaryFolder folder;
+  Trace trace = two_ranks();
+  trace.world_size = 3;
+  trace.ranks.insert(trace.ranks.begin() + 1, trace.ranks[0]);
+  for (std::uint32_t r = 0; r < 3; ++r) {
+    trace.ranks[r].rank = r;
+    TraceCollective& shift = *trace.ranks[r].ops.back().collective;
+    shift.kind = CollectiveKind::shift;
+    shift.first = 0;
+    shift.group_size = 3;
+    shift.group_ranks = {0, 1, 2};
+  }
+  write_trace(trace, folder.path() / "t.json");
+  folder.write("e.json", R"({"system": "dgx-a100", "gpus": 3, "workload": {"trace": "t.json"}})");
+  ASSERT_EQ(weft("run e.json -o cycle", folder).code, 0);
+  ASSERT_EQ(weft("run e.json -o sampled --fidelity sampled", folder).code, 0);
+  const auto cycle = times_of(folder.path() / "cycle" / "kernels.csv");
+  const auto sampled = times_of(folder.path() / "sampled" / "kernels.csv");
+  ASSERT_EQ(cycle.size(), sampled.size());
+  for (const auto& [name, times] : cycle) EXPECT_NEAR(sampled.at(name).second, times.second, 3e-6) << name;
+  EXPECT_GT(cycle.at("2 ncclKernel_AllReduce").second - cycle.at("0 ncclKernel_AllReduce").second, 100e-6);
+}
+
 // Its name and grid tell little of how long it takes.
 TEST(RankReplayEndToEnd, AKernelThatNeverRanAloneTakesItsTimeBesideCommunication) {
   const TemporaryFolder folder;
