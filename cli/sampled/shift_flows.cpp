@@ -1,7 +1,6 @@
 #include "cli/sampled/shift_flows.h"
 
 #include <algorithm>
-#include <ranges>
 
 namespace weft {
 
@@ -85,9 +84,9 @@ void ShiftFlows::look(Machine& machine, Time now) {
     for (std::uint32_t g = 0; g < gpus; ++g) {
       if (machine.gpu(g).times()[op].end >= 0) continue;
       over = false;
-      const auto before = std::ranges::find_if(std::views::iota(0U, gpus),
-                                               [&](std::uint32_t from) { return receiver(machine, op, from) == g; });
-      const SubCycle received = running.second.comes[*before];
+      std::uint32_t before = 0;  // who sends to it
+      while (receiver(machine, op, before) != g) ++before;
+      const SubCycle received = running.second.comes[before];
       const SubCycle delivered = running.second.comes[g];
       if (delivered < 0 || received < 0) continue;
       const Transfer way = transfer(machine, op, g);
