@@ -10,8 +10,9 @@
 namespace weft {
 
 // The system of a configuration document: its "system", with the top-level parts "gpu", "network", "switch_reduce" and
-// "collectives" merged over it; a network without switches takes what reduces in them out. `top` is the reader of the document and learns that these keys are known. A preset is
-// checked by itself first, so that its own errors name its own file.
+// "collectives" merged over it; a network without switches takes what reduces in them out. `top` is the reader of the
+// document and learns that these keys are known. A preset is checked by itself first, so that its own errors name its
+// own file.
 [[nodiscard]] SystemSpec system_of(JsonReader& top);
 
 // The system of configs/systems/NAME.json.

@@ -137,7 +137,7 @@ struct RunResult {
   Json config;
   std::string config_sha256;
   std::optional<std::string> trace_sha256;  // of the trace that was replayed, unpacked
-  std::string status = "ok";  // "ok" | "out_of_memory" | "deadlock"
+  std::string status = "ok";                // "ok" | "out_of_memory" | "deadlock"
   std::optional<OutOfMemory> out_of_memory;
   IterationTimes iteration;
   std::vector<double> per_iteration_s;
